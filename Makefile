@@ -70,6 +70,7 @@ install: build ## install under PREFIX (/usr/local); DESTDIR is respected
 
 format: deps ## put every C file into the project's shape
 	@tests/tools/list-files '*.c' '*.h' | xargs -d '\n' clang-format -i
+	@tests/tools/check-declarations --fix
 
 clean: ## remove build/
 	@rm -rf $(BUILD)

@@ -57,6 +57,7 @@ static void listener_line(struct listener *listener, double seconds, uint64_t in
   struct result *result = listener->result;
   const char *line = listener->line;
   int program;
+
   if (!strncmp(line, "begin ", 6)) {
     listener->seconds = seconds;
     listener->instructions = instructions;
@@ -90,12 +91,14 @@ struct own {
 static double seconds_of(clockid_t clock)
 {
   struct timespec now;
+
   return clock_gettime(clock, &now) ? 0 : (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 static void own_serial(void *data, uint8_t byte)
 {
   struct own *own = data;
+
   listener_take(&own->listener, (char)byte, seconds_of(CLOCK_PROCESS_CPUTIME_ID),
                 cpu_retired(machine_cpu(own->machine)));
 }
@@ -103,6 +106,7 @@ static void own_serial(void *data, uint8_t byte)
 static int file_read(const char *path, struct machine_image *image)
 {
   static uint8_t bytes[1 << 20];
+
   FILE *file = fopen(path, "rb");
   if (!file)
     return -errno;
@@ -120,6 +124,7 @@ static bool own_run(const char *path, const char *recording, struct result *resu
   const struct machine_limit limit = {.instructions = UINT64_C(20000000000), .until_idle = true};
   const char *why = "";
   int r = file_read(path, &kernel);
+
   if (r >= 0)
     r = lb_cpu_find("skylake", &config.model);
   if (r >= 0)
@@ -143,11 +148,13 @@ static void peer_listen(const struct bench_peer *peer, struct result *result)
   struct pollfd poller = {.fd = peer->serial, .events = POLLIN};
   char letters[256];
   clockid_t clock;
+
   if (clock_getcpuclockid(peer->process, &clock))
     return;
   while (!result->is_whole && poll(&poller, 1, 120000) > 0) {
     ssize_t count = read(peer->serial, letters, sizeof(letters));
     double now = seconds_of(clock);
+
     if (count <= 0)
       return;
     for (ssize_t i = 0; i < count; i++)
@@ -158,6 +165,7 @@ static void peer_listen(const struct bench_peer *peer, struct result *result)
 static bool peer_run(bench_peer_start *start, const char *image, struct result *result)
 {
   struct bench_peer peer;
+
   if (start(image, &peer) < 0)
     return false;
   peer_listen(&peer, result);
@@ -183,12 +191,14 @@ static void table_print(unsigned bits, const struct result *results)
 {
   uint64_t all = 0;
   double total[COLUMNS] = {0};
+
   printf("%u-bit load: million instructions per second\n%-10s %9s", bits, "", "million");
   for (unsigned column = 0; column < COLUMNS; column++)
     printf(" %9s", titles[column]);
   printf("\n");
   for (unsigned i = 0; i < PROGRAMS; i++) {
     uint64_t instructions = results[OFF].instructions[i];
+
     printf("%-10s %9.1f", program_names[i], (double)instructions / 1e6);
     for (unsigned column = 0; column < COLUMNS; column++) {
       cell_print(&results[column], instructions, results[column].seconds[i]);
@@ -211,6 +221,7 @@ static void table_print(unsigned bits, const struct result *results)
 static bool sums_agree(const struct result *results)
 {
   bool is_good = true;
+
   for (unsigned column = 0; column < COLUMNS; column++)
     for (unsigned i = 0; i < PROGRAMS && results[column].is_whole; i++)
       if (strcmp(results[column].sums[i], results[OFF].sums[i])) {
@@ -227,6 +238,7 @@ static bool bench_run(unsigned bits)
   struct result results[COLUMNS];
   char kernel[4096], image[4096];
   bool is_good = true;
+
   memset(results, 0, sizeof(results));
   snprintf(kernel, sizeof(kernel), "%s/load-%u.elf", LB_LOADS, bits);
   snprintf(image, sizeof(image), "%s/load-%u.img", LB_LOADS, bits);
@@ -249,6 +261,7 @@ static double process_time(char *const *arguments, int status)
   int ended;
   double begin = seconds_of(CLOCK_MONOTONIC);
   pid_t process = fork();
+
   if (process == 0) {
     execvp(arguments[0], arguments);
     _exit(127);
@@ -261,8 +274,10 @@ static double process_time(char *const *arguments, int status)
 static double best_time(char *const *arguments, int status)
 {
   double best = -1;
+
   for (unsigned i = 0; i < STARTS; i++) {
     double time = process_time(arguments, status);
+
     if (time < 0)
       return time;
     best = best < 0 || time < best ? time : best;
@@ -277,6 +292,7 @@ static bool bench_start(void)
   char path[] = "/tmp/bench-start-XXXXXX", flat[64];
   int file = mkstemp(path);
   bool is_written = file >= 0 && write(file, guest, sizeof(guest)) == sizeof(guest);
+
   snprintf(flat, sizeof(flat), "--flat=%s@0x7c00", path);
   char *arguments[] = {LB_LBR, "machine", "--screen=none", "--serial=none", flat, NULL};
   double time = is_written ? best_time(arguments, 1) : -1;
@@ -296,6 +312,7 @@ static bool bench_start(void)
 int main(void)
 {
   bool is_good = true;
+
   setvbuf(stdout, NULL, _IOLBF, 0);
   signal(SIGPIPE, SIG_IGN);
   bench_peers_name(stdout);

@@ -23,8 +23,10 @@ static bool program_is_there(const char *name)
 {
   const char *path = getenv("PATH");
   char file[4096];
+
   while (path && *path) {
     size_t length = strcspn(path, ":");
+
     snprintf(file, sizeof(file), "%.*s/%s", (int)length, path, name);
     if (!access(file, X_OK))
       return true;
@@ -43,6 +45,7 @@ static bool bochs_is_there(void)
 static void version_print(FILE *file, const char *name, const char *command)
 {
   char line[256] = "";
+
   FILE *pipe = popen(command, "r");
   if (pipe && !fgets(line, sizeof(line), pipe))
     line[0] = 0;
@@ -71,6 +74,7 @@ static void child_run(char *const *arguments, int serial, bool is_stdout)
 {
   int nothing = open("/dev/null", O_RDWR);
   int moved = fcntl(serial, F_DUPFD, 10);
+
   dup2(nothing, 0);
   dup2(is_stdout ? moved : nothing, 1);
   dup2(nothing, 2);
@@ -84,6 +88,7 @@ static void child_run(char *const *arguments, int serial, bool is_stdout)
 static int child_start(char *const *arguments, bool is_stdout, struct bench_peer *peer)
 {
   int ends[2];
+
   if (pipe2(ends, O_CLOEXEC) < 0)
     return -errno;
   peer->process = fork();
@@ -102,6 +107,7 @@ static void scratch_remove(struct bench_peer *peer)
 {
   static const char *const names[] = {"config", "commands", "log"};
   char path[4200];
+
   for (size_t i = 0; peer->scratch && i < sizeof(names) / sizeof(names[0]); i++) {
     snprintf(path, sizeof(path), "%s/%s", peer->scratch, names[i]);
     unlink(path);
@@ -125,6 +131,7 @@ void bench_peer_end(struct bench_peer *peer)
 static int qemu_start(const char *image, bool chains, struct bench_peer *peer)
 {
   char drive[4300];
+
   *peer = (struct bench_peer){0};
   if (!program_is_there("qemu-system-x86_64"))
     return -ENOENT;
@@ -169,6 +176,7 @@ int bench_qemu_nochain_start(const char *image, struct bench_peer *peer)
 static int text_write(const char *folder, const char *name, const char *text)
 {
   char path[4200];
+
   snprintf(path, sizeof(path), "%s/%s", folder, name);
   FILE *file = fopen(path, "w");
   if (!file)
@@ -180,6 +188,7 @@ static int text_write(const char *folder, const char *name, const char *text)
 static int bochs_configure(const char *folder, const char *image)
 {
   char text[8192];
+
   snprintf(text, sizeof(text),
            "config_interface: textconfig\ndisplay_library: term\nmegs: 64\nboot: disk\n"
            "romimage: file=" BOCHS_BIOS "\nvgaromimage: file=" BOCHS_VGA "\n"
@@ -196,6 +205,7 @@ static int bochs_configure(const char *folder, const char *image)
 int bench_bochs_start(const char *image, struct bench_peer *peer)
 {
   char folder[] = "/tmp/bench-bochs-XXXXXX", config[64], commands[64];
+
   *peer = (struct bench_peer){0};
   if (!bochs_is_there())
     return -ENOENT;

@@ -38,8 +38,10 @@ typedef void loop_function(void *state);
 static void loop_ring(void *state)
 {
   struct ring *plain = state;
+
   for (unsigned i = 0; i < BRANCHES; i++) {
     uint64_t *slot = plain->slots[plain->next];
+
     slot[0] = branches[i].from;
     slot[1] = branches[i].to;
     plain->next = (plain->next + 1) % 32;
@@ -73,6 +75,7 @@ static void loop_empty(void *state)
 static double seconds_of(loop_function *loop, void *state)
 {
   struct timespec start, end;
+
   __asm__ volatile("" : "+r"(loop), "+r"(state)); /* the compiler must not know which */
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &start);
   for (unsigned i = 0; i < ROUNDS; i++)
@@ -84,6 +87,7 @@ static double seconds_of(loop_function *loop, void *state)
 static int by_value(const void *one, const void *other)
 {
   double difference = *(const double *)one - *(const double *)other;
+
   return (difference > 0) - (difference < 0);
 }
 
@@ -92,8 +96,10 @@ static void compare(const char *name, loop_function *base, double limit)
 {
   double ratios[TRIES];
   double fastest = 1e9;
+
   for (unsigned i = 0; i < TRIES; i++) {
     double ours = seconds_of(loop_recorder, &recorder);
+
     ratios[i] = ours / seconds_of(base, &ring);
     fastest = ours < fastest ? ours : fastest;
   }
@@ -134,6 +140,7 @@ static int memory_write(void *data, uint64_t linear, const void *bytes, size_t s
 static void unit_make(const char *name, const struct lb_host *host)
 {
   const struct lb_cpu *cpu;
+
   if (lb_cpu_find(name, &cpu) < 0 || lb_recorder_init(&recorder, cpu, host, 0) < 0) {
     fprintf(stderr, "bench_recorder: no recording unit for %s\n", name);
     exit(1);
@@ -144,6 +151,7 @@ static void msr_write(const char *name, uint64_t value)
 {
   unsigned number;
   int id = lb_cpu_register_find(lb_recorder_cpu(&recorder), name, &number);
+
   if (id < 0 ||
       lb_recorder_wrmsr(&recorder, lb_cpu_register(lb_recorder_cpu(&recorder), (enum lb_register)id).first, value)) {
     fprintf(stderr, "bench_recorder: cannot write %s\n", name);
@@ -155,6 +163,7 @@ static void msr_write(const char *name, uint64_t value)
 static void bts_make(const struct lb_host *host)
 {
   const uint64_t area[4] = {BTS_BASE, BTS_BASE, BTS_BASE + BTS_SIZE, BTS_BASE + BTS_SIZE + 24};
+
   memcpy(memory + DS_AREA, area, sizeof(area));
   unit_make("skylake", host);
   msr_write("DS_AREA", DS_AREA);
@@ -167,6 +176,7 @@ static void branches_make(uint8_t flags)
                                   LB_BRANCH_NEAR_REL_CALL, LB_BRANCH_NEAR_RET, LB_BRANCH_NEAR_REL_JMP,
                                   LB_BRANCH_NEAR_IND_CALL, LB_BRANCH_JCC};
   uint64_t seed = 1;
+
   for (unsigned i = 0; i < BRANCHES; i++) {
     seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
     branches[i].from = 0x400000 + (seed >> 44);
@@ -182,10 +192,12 @@ int main(void)
   const struct lb_host mapped = {.read = memory_read, .write = memory_write, .map = memory_map};
   const struct lb_host called = {.read = memory_read, .write = memory_write};
   static const char *const cpus[] = {"westmere", "haswell", "skylake", "goldmont", "zen4"};
+
   branches_make(0);
   printf("one branch against a plain ring of (from, to); median of %d ratios\n", TRIES);
   for (unsigned i = 0; i < sizeof(cpus) / sizeof(cpus[0]); i++) {
     char name[64];
+
     unit_make(cpus[i], NULL);
     if (lb_recorder_cpu(&recorder)->vendor == LB_VENDOR_AMD)
       msr_write("DBG_EXTN_CFG", 0x40);

@@ -86,6 +86,7 @@ static int window_load(const char *path)
   struct machine_image kernel = {.bytes = bytes};
   struct machine *machine = NULL;
   const char *why = "";
+
   FILE *file = fopen(path, "rb");
   int r;
 

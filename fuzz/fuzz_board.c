@@ -44,6 +44,7 @@ static void check(bool is_true, const char *what)
 static uint64_t take(struct input *input, unsigned bytes)
 {
   uint64_t value = 0;
+
   for (unsigned i = 0; i < bytes && input->left; i++, input->left--)
     value |= (uint64_t)*input->at++ << (8 * i);
   return value;
@@ -54,6 +55,7 @@ static uint64_t take(struct input *input, unsigned bytes)
 static void tell(void *data, uint32_t what)
 {
   struct guest *guest = data;
+
   guest->told = guest->told * 31 + what;
 }
 
@@ -65,6 +67,7 @@ static uint64_t host_now(void *data)
 static void host_intr(void *data, unsigned cpu, bool is_high)
 {
   struct guest *guest = data;
+
   check(cpu == 0, "there is one processor");
   check(guest->intr != is_high, "INTR changes when it is told");
   guest->intr = is_high;
@@ -153,6 +156,7 @@ static bool guest_start(struct guest *guest, uint8_t flags)
     .apic_version = 0x14,
     .physical_bits = 40,
   };
+
   *guest = (struct guest){.disk = malloc(DISK_SIZE)}; /* of its own size, so that a sanitizer sees what lies outside */
   if (!guest->disk)
     return false;
@@ -173,6 +177,7 @@ static void guest_advance(struct guest *guest)
 static void guest_pass(struct guest *guest, uint64_t time)
 {
   uint64_t end = guest->now + time;
+
   for (unsigned i = 0; i < DEADLINES_MAX && board_deadline(guest->board) <= end; i++) {
     guest->now = board_deadline(guest->board);
     guest_advance(guest);
@@ -193,6 +198,7 @@ static uint16_t take_port(struct input *input)
                                    0x3D5, 0x3DA, 0x3F6, 0x3F8, 0x3F9, 0x3FA, 0x3FB, 0x3FC, 0x3FD, 0x3FE, 0x3FF,
                                    0x4D0, 0x4D1, 0x600, 0x602, 0x604, 0x608, 0xCF8, 0xCF9, 0xCFC, 0xCFE};
   uint8_t index = (uint8_t)take(input, 1);
+
   return index < sizeof(ports) / sizeof(ports[0]) ? ports[index] : (uint16_t)take(input, 2);
 }
 
@@ -200,18 +206,21 @@ static uint64_t take_address(struct input *input)
 {
   static const uint64_t pages[] = {0xFEE00000, 0xFEC00000, 0xFED00000, 0x1234567000};
   uint8_t index = (uint8_t)take(input, 1);
+
   return pages[index & 3] + ((index & 4) ? take(input, 2) & 0xFFF : (take(input, 1) & 0xFF) << 4);
 }
 
 static uint32_t take_msr(struct input *input)
 {
   uint8_t index = (uint8_t)take(input, 1);
+
   return index < 0x44 ? 0x800u + index : index < 0xA0 ? 0x1B : 0x6E0;
 }
 
 static uint64_t any_msr(struct board *board, uint32_t msr)
 {
   uint64_t value = UINT64_C(0xA5A5A5A5A5A5A5A5);
+
   if (board_apic_read(board, msr, &value) < 0)
     check(value == UINT64_C(0xA5A5A5A5A5A5A5A5), "a failing board_apic_read touches nothing");
   return value;
@@ -222,6 +231,7 @@ static uint64_t guest_rare(struct guest *guest, struct input *input)
   struct board *board = guest->board;
   uint8_t bytes[TABLES_SIZE];
   size_t rsdp = 0;
+
   switch (take(input, 1) & 15) {
   case 0:
     board_reset(board);
@@ -254,6 +264,7 @@ static uint64_t guest_sleep(struct guest *guest, struct input *input)
 {
   struct board *board = guest->board;
   uint8_t code = (uint8_t)take(input, 1);
+
   switch (code & 7) {
   case 0:
     board_request_wake(board);
@@ -286,6 +297,7 @@ static uint64_t guest_step(struct guest *guest, struct input *input)
   uint64_t address, value;
   uint32_t msr;
   uint16_t port;
+
   switch (code & 15) {
   case 0:
   case 1:
@@ -333,6 +345,7 @@ static uint64_t guest_step(struct guest *guest, struct input *input)
 static void compare_step(struct guest guests[BOARDS], struct input *input)
 {
   struct input second = *input;
+
   guest_advance(&guests[1]);
   bool is_asleep = board_is_asleep(guests[0].board);
   check(is_asleep == board_is_asleep(guests[1].board), "both boards sleep, or none");
@@ -353,6 +366,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
   struct input input = {data, size};
   struct guest guests[BOARDS] = {0};
   uint8_t flags = (uint8_t)~take(&input, 1);
+
   if (guest_start(&guests[0], flags) && guest_start(&guests[1], flags))
     for (unsigned i = 0; i < STEPS_MAX && input.left; i++)
       compare_step(guests, &input);

@@ -53,6 +53,7 @@ static void check(bool is_true, const char *what)
 static uint64_t take(unsigned bytes)
 {
   uint64_t value = 0;
+
   for (unsigned i = 0; i < bytes && input.left; i++, input.left--)
     value |= (uint64_t)*input.at++ << (8 * i);
   return value;
@@ -70,6 +71,7 @@ static uint64_t noise_next(void)
 static void bus_stir(void)
 {
   uint64_t value = noise_next();
+
   if (value % 16 == 0)
     cpu_set_line(cpu, CPU_LINE_INTR, value >> 8 & 1);
   if (value % 64 == 1)
@@ -182,6 +184,7 @@ static const struct cpu_bus bus = {
 static uint8_t *ram_make(void)
 {
   uint8_t *all = mmap(NULL, RAM_SIZE + 2 * GUARD_SIZE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
   if (all == MAP_FAILED || mprotect(all + GUARD_SIZE, RAM_SIZE, PROT_READ | PROT_WRITE) < 0)
     abort();
   return all + GUARD_SIZE;
@@ -190,6 +193,7 @@ static uint8_t *ram_make(void)
 static void memory_make(void)
 {
   static uint8_t *ram;
+
   if (!ram) {
     ram = ram_make();
     if (memory_init(&memory, RAM_SIZE) < 0)
@@ -231,6 +235,7 @@ static void tables_make(void)
     0,
     0x0000E50000600000, /* 0x90: task gate */
   };
+
   memory_write(&memory, WORLD_GDT, gdt, sizeof(gdt));
   put(WORLD_TSS + 4, WORLD_STACK, 8);
   put(WORLD_TSS + 8, 0x10, 2);
@@ -247,6 +252,7 @@ static void handlers_make(bool is_long, bool is_real, uint16_t code)
   for (unsigned vector = 0; vector < 256; vector++) {
     uint64_t target = WORLD_CODE + (noise_next() & 0x3FF);
     uint64_t gate = (target & 0xFFFF) | (uint64_t)code << 16 | UINT64_C(0xEE00) << 32 | (target >> 16) << 48;
+
     if (is_real)
       put(4 * vector, (target >> 4) << 16 | (target & 15), 4);
     else
@@ -258,6 +264,7 @@ static void handlers_make(bool is_long, bool is_real, uint16_t code)
 static void pages_make(bool is_wide)
 {
   unsigned size = is_wide ? 8 : 4;
+
   put(WORLD_PAGES, (WORLD_PAGES + 0x1000) | 7, 8); /* 4-level: PML4; PAE would use the next */
   put(WORLD_PAGES + 0x1000, (WORLD_PAGES + 0x2000) | (is_wide ? 7 : 1), 8);
   if (!is_wide)
@@ -275,6 +282,7 @@ static void segment_set(unsigned number, uint16_t selector)
 {
   uint8_t raw[8];
   struct cpu_segment *segment = &cpu->segment[number];
+
   memory_read(&memory, WORLD_GDT + (selector & 0xFFF8), raw, 8);
   segment->selector = selector;
   segment->base = raw[2] | raw[3] << 8 | (uint32_t)raw[4] << 16 | (uint32_t)raw[7] << 24;
@@ -325,6 +333,7 @@ static void mode_make(void)
   unsigned choice = (unsigned)take(1);
   bool is_user = choice & 1, is_long = mode >= COMPATIBLE_16;
   unsigned kind = is_long ? 2 : choice >> 1 & 3; /* of paging: none, 32-bit, PAE */
+
   cpu->cr0 = CR0_ET | (choice & 8 ? CR0_NE : 0) | (choice & 16 ? CR0_AM : 0) | (mode == REAL ? 0 : CR0_PE);
   cpu->cr4 = (uint32_t)take(2) & (CR4_VME | CR4_PVI | CR4_TSD | CR4_DE | CR4_PSE | CR4_PGE | CR4_PCE | CR4_OSFXSR);
   cpu->gdtr = (struct cpu_table){.base = WORLD_GDT, .limit = 0x3FF};
@@ -370,6 +379,7 @@ static void registers_make(void)
 static void register_write(enum lb_register id, uint64_t value)
 {
   struct lb_register_range range = lb_cpu_register(cpu->model, id);
+
   if (range.count)
     lb_recorder_wrmsr(&cpu->recorder, range.first, value);
 }
@@ -377,8 +387,10 @@ static void register_write(enum lb_register id, uint64_t value)
 static void recorder_make(void)
 {
   unsigned choice = (unsigned)take(1);
+
   if (choice & 1) {
     uint64_t wanted = take(2), debugctl = 0;
+
     for (unsigned bit = 0; bit < LB_DEBUGCTL_BITS; bit++)
       if (wanted >> bit & 1)
         debugctl |= lb_cpu_debugctl(cpu->model, (enum lb_debugctl_bit)bit);
@@ -396,6 +408,7 @@ static void recorder_make(void)
     struct lb_register_range range = lb_cpu_register(cpu->model, (enum lb_register)(take(1) % LB_REGISTERS));
     unsigned number = (unsigned)take(1);
     uint64_t value = take(1 + (number & 7));
+
     if (range.count)
       lb_recorder_wrmsr(&cpu->recorder, range.first + range.stride * (number % range.count), value);
   }
@@ -419,6 +432,7 @@ static void look(void)
   uint8_t bytes[40];
   char text[96];
   uint64_t linear = noise_next() & 0x3FFFFF;
+
   cpu_translate(cpu, linear, NULL);
   size_t done = cpu_peek(cpu, linear, bytes, sizeof(bytes));
   check(done <= sizeof(bytes), "no more is read than was asked for");
@@ -429,6 +443,7 @@ static void look(void)
 static void event_make(void)
 {
   uint64_t event = take(1);
+
   if (event & 1)
     cpu_set_line(cpu, CPU_LINE_INTR, event & 2);
   if (event & 4)
@@ -445,6 +460,7 @@ static void run(void)
 {
   for (unsigned i = 0; i < SLICES; i++) {
     enum cpu_stop stop = cpu_run(cpu, SLICE);
+
     state_check(stop);
     if (stop == CPU_STOP_SHUTDOWN || stop == CPU_STOP_UNIMPLEMENTED)
       return;

@@ -26,6 +26,7 @@ static struct machine *make(const struct machine_image *floppy, const struct mac
 {
   struct machine_config config = {.ram = 2 << 20};
   struct machine *machine = NULL;
+
   if (floppy)
     config.floppy = *floppy;
   if (disk)
@@ -37,6 +38,7 @@ static struct machine *make(const struct machine_image *floppy, const struct mac
 static void run(struct machine *machine)
 {
   struct machine_limit limit = {.instructions = 2000, .until_idle = true, .nanoseconds = 2000000000};
+
   machine_run(machine, &limit);
   machine_type(machine, 'x');
   machine_run(machine, &limit);
@@ -50,6 +52,7 @@ static void try_kernel(const struct machine_image *image)
 {
   struct machine *machine = make(NULL, NULL);
   const char *why = NULL;
+
   if (!machine)
     return;
   struct machine_image modules[] = {*image, *image};
@@ -67,6 +70,7 @@ static void try_kernel(const struct machine_image *image)
 static void try_drives(const struct machine_image *image)
 {
   struct machine *machine = make(image, NULL);
+
   if (machine)
     run(machine);
   machine_free(machine);
@@ -79,6 +83,7 @@ static void try_drives(const struct machine_image *image)
 static void try_flat(const struct machine_image *image)
 {
   struct machine *machine = make(NULL, NULL);
+
   if (machine && machine_load_flat(machine, image, 0x10000) >= 0)
     run(machine);
   if (machine && machine_load_flat(machine, image, 0x100000) >= 0)
@@ -89,6 +94,7 @@ static void try_flat(const struct machine_image *image)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   struct machine_image image = {data, size};
+
   try_kernel(&image);
   try_drives(&image);
   try_flat(&image);

@@ -46,6 +46,7 @@ struct input {
 static uint64_t take(struct input *input, unsigned bytes)
 {
   uint64_t value = 0;
+
   for (unsigned i = 0; i < bytes && input->left; i++, input->left--)
     value |= (uint64_t)*input->at++ << (8 * i);
   return value;
@@ -56,6 +57,7 @@ static uint64_t take(struct input *input, unsigned bytes)
 static unsigned char *guest_at(struct guest *guest, uint64_t linear, size_t size)
 {
   uint64_t offset = linear - MEMORY_FIRST;
+
   return offset < MEMORY_SIZE && size <= MEMORY_SIZE - offset ? guest->memory + offset : NULL;
 }
 
@@ -68,6 +70,7 @@ static bool is_allowed(const struct guest *guest, uint64_t linear, size_t size)
 {
   const struct lb_ds_area *area = &guest->area;
   unsigned word = area->is_64 ? 8 : 4;
+
   if (!guest->is_area_known)
     return false;
   return is_inside(linear, size, area->bts_base, area->bts_maximum) ||
@@ -79,6 +82,7 @@ static bool is_allowed(const struct guest *guest, uint64_t linear, size_t size)
 static int guest_read(void *data, uint64_t linear, void *bytes, size_t size)
 {
   unsigned char *at = guest_at(data, linear, size);
+
   if (!at)
     return LB_E_DS_MEMORY;
   memcpy(bytes, at, size);
@@ -88,6 +92,7 @@ static int guest_read(void *data, uint64_t linear, void *bytes, size_t size)
 static int guest_write(void *data, uint64_t linear, const void *bytes, size_t size)
 {
   unsigned char *at = guest_at(data, linear, size);
+
   check(is_allowed(data, linear, size), "no write outside the DS buffers");
   if (!at)
     return LB_E_DS_MEMORY;
@@ -127,10 +132,12 @@ static void guest_look(struct guest *guest, const struct lb_recorder *unit)
   unsigned char bytes[0x40];
   bool is_64 = lb_recorder_ds_is_64(unit);
   uint64_t area = 0;
+
   guest->is_area_known = lb_recorder_rdmsr(unit, 0x600, &area) == LB_MSR_OK;
   guest->area_address = area;
   for (size_t i = 0; i < sizeof(bytes) && guest->is_area_known; i++) {
     unsigned char *at = guest_at(guest, area + i, 1);
+
     bytes[i] = at ? *at : 0;
   }
   if (guest->is_area_known)
@@ -144,6 +151,7 @@ static uint32_t register_pick(struct input *input, const struct lb_cpu *cpu)
   enum lb_register id = (enum lb_register)(take(input, 1) % LB_REGISTERS);
   struct lb_register_range range = lb_cpu_register(cpu, id);
   unsigned number = (unsigned)take(input, 1);
+
   return range.count ? range.first + range.stride * (number % range.count) : (uint32_t)take(input, 4);
 }
 
@@ -152,6 +160,7 @@ static void step_wrmsr(struct input *input)
   static struct lb_recorder before;
   uint32_t msr = register_pick(input, units[0].cpu);
   uint64_t value = take(input, (unsigned)(take(input, 1) % 9));
+
   memcpy(&before, &units[0], sizeof(before)); /* padding too: it is compared */
   enum lb_msr_answer answer = lb_recorder_wrmsr(&units[0], msr, value);
   if (answer != LB_MSR_OK)
@@ -167,6 +176,7 @@ static uint8_t cpl_take(struct input *input)
 static void step_branch(struct input *input)
 {
   struct lb_branch branch = {.kind = (uint8_t)(take(input, 1) % LB_BRANCH_KINDS)};
+
   branch.flags = (uint8_t)take(input, 1);
   branch.from_cpl = cpl_take(input);
   branch.to_cpl = cpl_take(input);
@@ -181,6 +191,7 @@ static void step_branch(struct input *input)
 static void step_event(struct input *input)
 {
   struct lb_event event = {.kind = (uint8_t)(LB_BRANCH_INT + take(input, 1) % 8)};
+
   event.flags = (uint8_t)take(input, 1);
   event.from_cpl = cpl_take(input);
   event.to_cpl = cpl_take(input);
@@ -194,6 +205,7 @@ static void step_event(struct input *input)
 static void step_progress(struct input *input)
 {
   struct lb_progress progress = {.cpl = cpl_take(input)};
+
   progress.instructions = take(input, 2);
   progress.cycles = take(input, 8);
   progress.branches = take(input, 6);
@@ -208,6 +220,7 @@ static void step_progress(struct input *input)
 static void step_pebs(struct input *input)
 {
   struct lb_registers registers = {.rip = take(input, 8)};
+
   registers.rax = take(input, 8);
   registers.tsc = take(input, 8);
   int written[2];
@@ -220,6 +233,7 @@ static void step_poke(struct input *input)
 {
   uint64_t offset = take(input, 2) % (MEMORY_SIZE - 8);
   uint64_t value = take(input, (unsigned)(take(input, 1) % 9));
+
   for (unsigned i = 0; i < 2; i++)
     memcpy(guests[i].memory + offset, &value, sizeof(value));
 }
@@ -229,6 +243,7 @@ static void step_area(struct input *input)
 {
   uint64_t base = MEMORY_FIRST + 0x1000 + take(input, 2) % 0x3000;
   uint64_t bts = 24 * (1 + take(input, 1) % 16);
+
   bts += take(input, 1) & 1;
   uint64_t pebs = 200 * (1 + take(input, 1) % 8);
   uint64_t words[8] = {base, base, base + bts, base + take(input, 2) % 512, base + 0x1000, base + 0x1000};
@@ -246,6 +261,7 @@ static void step_area(struct input *input)
 static void register_write(enum lb_register id, unsigned number, uint64_t value)
 {
   struct lb_register_range range = lb_cpu_register(units[0].cpu, id);
+
   for (unsigned i = 0; i < 2 && number < range.count; i++)
     lb_recorder_wrmsr(&units[i], range.first + range.stride * number, value);
 }
@@ -255,6 +271,7 @@ static void step_switches(struct input *input)
 {
   uint64_t wanted = take(input, 3), debugctl = 0;
   bool is_call_stack = take(input, 1) & 1;
+
   for (unsigned bit = 0; bit < LB_DEBUGCTL_BITS; bit++)
     if (wanted >> bit & 1)
       debugctl |= lb_cpu_debugctl(units[0].cpu, (enum lb_debugctl_bit)bit);
@@ -277,6 +294,7 @@ static void step_counters(struct input *input)
   uint64_t event = events[take(input, 1) % (sizeof(events) / sizeof(events[0]))];
   uint64_t start = UINT64_MAX - take(input, 1);
   uint64_t escr = take(input, 1);
+
   for (unsigned i = 0; i < sizeof(selects) / sizeof(selects[0]); i++)
     register_write(selects[i], number, 0x530000 | event); /* EN, INT, OS, USR */
   for (unsigned i = 0; i < sizeof(counters) / sizeof(counters[0]); i++)
@@ -294,6 +312,7 @@ static void step_counters(struct input *input)
 static void smi(struct lb_recorder *unit)
 {
   struct lb_branch entry = {.from = 0x1000, .to = 0x8000, .from_cpl = 3, .flags = LB_BRANCH_TO_32};
+
   lb_recorder_smi(unit, &entry);
 }
 
@@ -314,6 +333,7 @@ static void step_call(struct input *input)
 static uint64_t unit_tell(struct lb_recorder *unit, unsigned what, uint64_t value)
 {
   struct lb_branch place = {.from = value, .to = value, .to_cpl = value & 3, .flags = value >> 8 & 0x18};
+
   switch (what) {
   case 0:
     lb_recorder_breakpoint_match(unit, (unsigned)value);
@@ -342,6 +362,7 @@ static void step_tell(struct input *input)
   unsigned what = (unsigned)take(input, 1) % 7;
   uint64_t value = take(input, 4);
   uint64_t answer = unit_tell(&units[0], what, value);
+
   check(unit_tell(&units[1], what, value) == answer, "both units answer the same");
 }
 
@@ -351,9 +372,11 @@ static void read_all(const struct lb_recorder *unit, uint64_t *sum)
 {
   for (unsigned id = 0; id < LB_REGISTERS; id++) {
     struct lb_register_range range = lb_cpu_register(unit->cpu, (enum lb_register)id);
+
     for (unsigned i = 0; i < range.count; i++) {
       uint64_t value = 0;
       enum lb_msr_answer answer = lb_recorder_rdmsr(unit, range.first + range.stride * i, &value);
+
       check(answer != LB_MSR_FOREIGN, "a register of the catalogue is a register of the unit");
       *sum = *sum * 31 + value + answer;
     }
@@ -374,6 +397,7 @@ static void look_check(const struct lb_recorder *unit)
   struct lb_record record;
   unsigned depth = 0;
   uint64_t value;
+
   while (lb_recorder_entry(unit, depth, &record) == 0) {
     check(record.kind <= LB_BRANCH_KINDS, "a record has a kind");
     depth++;
@@ -388,6 +412,7 @@ static void look_check(const struct lb_recorder *unit)
 static void kinds_check(void)
 {
   struct lb_record one, other;
+
   for (unsigned age = 0; lb_recorder_entry(&units[0], age, &one) == 0; age++)
     check(lb_recorder_entry(&units[1], age, &other) == 0 && one.kind == other.kind, "both units know the same kinds");
 }
@@ -396,6 +421,7 @@ static void state_check(void)
 {
   static struct lb_recorder before;
   uint64_t sums[2] = {0};
+
   memcpy(&before, &units[0], sizeof(before)); /* padding too: it is compared */
   for (unsigned i = 0; i < 2; i++)
     read_all(&units[i], &sums[i]);
@@ -412,6 +438,7 @@ static void state_check(void)
 static bool units_make(struct input *input)
 {
   size_t rows = 0;
+
   while (lb_cpu_at(rows))
     rows++;
   const struct lb_cpu *cpu = lb_cpu_at(take(input, 1) % rows);

@@ -38,6 +38,7 @@ static void check(bool is_true, const char *what)
 static int bytes_add(void *data, const void *from, size_t size)
 {
   struct bytes *bytes = data;
+
   if (bytes->size + size > bytes->capacity) {
     bytes->capacity = 2 * (bytes->size + size);
     bytes->at = realloc(bytes->at, bytes->capacity);
@@ -62,6 +63,7 @@ static struct bytes base_make(const char *cpu, const struct machine_image *kerne
   struct machine_limit limit = {.instructions = instructions};
   struct bytes file = {0};
   struct machine *machine;
+
   if (!kernel)
     config.floppy = config.disk = (struct machine_image){sector, sizeof(sector)};
   check(lb_cpu_find(cpu, &config.model) >= 0, "there is a CPU");
@@ -80,6 +82,7 @@ static const struct bytes *base_get(unsigned number)
   static struct bytes bases[BASES];
   struct machine_image interrupt = {lab_bts_interrupt, (size_t)(lab_bts_interrupt_end - lab_bts_interrupt)};
   struct machine_image wide = {lab_bts_64, (size_t)(lab_bts_64_end - lab_bts_64)};
+
   if (!bases[0].at) {
     bases[0] = base_make("alderlake", NULL, 2000);
     bases[1] = base_make("westmere", &interrupt, 3000);
@@ -94,8 +97,10 @@ static void changes_apply(struct bytes *file, const uint8_t *at, size_t left)
   while (left >= 6) {
     size_t place = SAVE_HEAD_SIZE, count = 1 + at[4] % CHANGE_MOST;
     uint32_t offset = bytes_get_u32(at) >> 8;
+
     for (unsigned i = at[0] % SAVE_SECTIONS; i && file->size - place >= SAVE_SECTION_SIZE; i--) {
       uint64_t length = bytes_get_u64(file->at + place + 8);
+
       if (length > file->size - place - SAVE_SECTION_SIZE)
         break;
       place += SAVE_SECTION_SIZE + (size_t)length;
@@ -117,6 +122,7 @@ static void look(struct machine *machine)
   struct lb_recorder *recorder = &machine_cpu(machine)->recorder;
   struct lb_record record;
   uint64_t value;
+
   check(screen.columns > 0 && screen.rows * screen.columns <= 0x4000, "the screen lies in video memory");
   machine_screen_all(machine);
   lb_ds_check(recorder, &facts);
@@ -129,6 +135,7 @@ static void look(struct machine *machine)
 static void run(struct machine *machine)
 {
   struct machine_limit limit = {.instructions = 3000, .until_idle = true, .nanoseconds = NANOSECONDS};
+
   machine_run(machine, &limit);
   machine_type(machine, 'y');
   machine_serial_receive(machine, 'z');
@@ -141,6 +148,7 @@ static void again(struct machine *machine)
 {
   struct bytes file = {0}, other = {0};
   struct machine *restored = NULL;
+
   machine_save(machine, bytes_add, &file);
   check(machine_restore(file.at, file.size, NULL, &restored) == 0, "what was saved can be loaded");
   machine_save(restored, bytes_add, &other);
@@ -154,12 +162,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
   struct bytes file = {0};
   struct machine *machine = NULL;
+
   if (size == 0 || size > FILE_MOST)
     return 0;
   if (data[0] == 0)
     bytes_add(&file, data + 1, size - 1);
   else {
     const struct bytes *base = base_get(data[0] % BASES);
+
     bytes_add(&file, base->at, base->size);
     changes_apply(&file, data + 1, size - 1);
   }

@@ -12,12 +12,14 @@
 static inline void seal(uint8_t *bytes, size_t size)
 {
   size_t at = SAVE_HEAD_SIZE, end = at;
+
   if (size < SAVE_HEAD_SIZE)
     return;
   bytes_put_u32(bytes + 12, checksum_add(0, bytes, 12));
   while (size - at >= SAVE_SECTION_SIZE) {
     uint8_t *head = bytes + at;
     uint64_t length = bytes_get_u64(head + 8);
+
     end = at;
     at += SAVE_SECTION_SIZE;
     if (length > size - at)

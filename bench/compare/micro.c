@@ -30,6 +30,7 @@ static unsigned fib_of(unsigned n)
 static uint64_t run_fib(unsigned amount)
 {
   uint64_t total = 0;
+
   for (unsigned i = 0; i < amount; i++)
     total += fib_of(24 + i % 2);
   return total;
@@ -48,6 +49,7 @@ static unsigned tree_walk(unsigned depth, uint64_t hash)
 static uint64_t run_tree(unsigned amount)
 {
   uint64_t total = 0;
+
   for (unsigned i = 0; i < amount; i++)
     total += tree_walk(27, ((uint64_t)random_next() << 32) | 1);
   return total;
@@ -67,6 +69,7 @@ LEAF(leaf_subtract, value - (value >> 3))
 static uint64_t run_leaves(unsigned amount)
 {
   unsigned value = 1;
+
   for (unsigned i = 0; i < amount; i++)
     value = leaf_multiply(leaf_xor(leaf_add(value)));
   return value;
@@ -105,6 +108,7 @@ CHAIN(chain_1, chain_2, 18)
 static uint64_t run_chain(unsigned amount)
 {
   unsigned total = 0, values[256];
+
   for (unsigned i = 0; i < COUNT(values); i++)
     values[i] = random_next();
   for (unsigned i = 0; i < amount; i++)
@@ -157,10 +161,12 @@ static uint64_t run_virtual(unsigned amount)
   static const struct shape_type *const types[] = {&square, &rectangle, &triangle, &circle, &stripe, &point};
   struct shape shapes[1000];
   uint64_t total = 0;
+
   for (unsigned i = 0; i < COUNT(shapes); i++)
     shapes[i] = (struct shape){types[random_next() % COUNT(types)], random_next() % 100, random_next() % 100};
   for (unsigned i = 0; i < amount; i++) {
     const struct shape *shape = &shapes[i % COUNT(shapes)];
+
     KEEP(shape);
     total += shape->type->area(shape) + shape->type->edge(shape);
   }
@@ -211,6 +217,7 @@ static uint64_t run_goto(unsigned amount)
                                        &&OP_SWAP, &&OP_INCREMENT, &&OP_SKIP, &&OP_LOOP};
   unsigned char code[202];
   unsigned a = 1, b = 2, total = 0;
+
   code_make(code);
   const unsigned char *at = code;
 #define LABEL(name)                                                                                                    \
@@ -225,6 +232,7 @@ static uint64_t run_switch(unsigned amount)
 {
   unsigned char code[202];
   unsigned a = 1, b = 2, total = 0;
+
   code_make(code);
 #define CASE(name) case name:
   for (const unsigned char *at = code;;)
@@ -250,6 +258,7 @@ static uint64_t run_switch(unsigned amount)
 static uint64_t run_steady(unsigned amount)
 {
   uint64_t total = 0;
+
   for (unsigned i = 0; i < amount; i++) {
     CONDITIONAL(i, 0)
     CONDITIONAL(i, 1)
@@ -263,8 +272,10 @@ static uint64_t run_steady(unsigned amount)
 static uint64_t run_random(unsigned amount)
 {
   uint64_t total = 0;
+
   for (unsigned i = 0; i < amount; i++) {
     unsigned bits = random_next();
+
     CONDITIONAL(bits, 10)
     CONDITIONAL(bits, 13)
     CONDITIONAL(bits, 16)
@@ -278,6 +289,7 @@ static uint64_t run_random(unsigned amount)
 static int int_compare(const void *one, const void *other)
 {
   int a = *(const int *)one, b = *(const int *)other;
+
   return (a > b) - (a < b);
 }
 
@@ -285,6 +297,7 @@ static int int_compare(const void *one, const void *other)
 static uint64_t run_qsort(unsigned amount)
 {
   int *numbers = calloc(amount, sizeof(*numbers));
+
   if (!numbers)
     abort();
   for (unsigned i = 0; i < amount; i++)
@@ -300,11 +313,13 @@ static uint64_t run_memcpy(unsigned amount)
 {
   static unsigned char from[2048], to[2048];
   uint64_t total = 0;
+
   for (unsigned i = 0; i < sizeof(from); i++)
     from[i] = (unsigned char)random_next();
   for (unsigned i = 0; i < amount; i++) {
     unsigned bits = random_next();
     size_t size = (bits & 1023) >> (bits >> 10) % 8;
+
     KEEP(size); /* else the compiler, which sees that it is small, copies inline */
     memcpy(to + (bits >> 13) % 64, from + (bits >> 19) % 64, size);
     total += to[64] + size;
@@ -318,6 +333,7 @@ static uint64_t run_memcpy(unsigned amount)
 static uint64_t run_idle(unsigned amount)
 {
   uint64_t total = run_qsort(amount) + run_chain(amount);
+
   puts("ready");
   fflush(stdout);
   while (getchar() != EOF)
@@ -340,6 +356,7 @@ int main(int argc, char **argv)
   for (unsigned i = 0; argc == 3 && i < COUNT(constructs); i++)
     if (strcmp(argv[1], constructs[i].name) == 0) {
       unsigned amount = (unsigned)strtoul(argv[2], NULL, 10);
+
       printf("%s %llu\n", argv[1], (unsigned long long)constructs[i].run(amount ? amount : 1));
       return 0;
     }

@@ -16,6 +16,7 @@ static uint8_t sieve_flags[SIEVE_SIZE];
 static uint32_t sieve_run(void)
 {
   uint32_t count = 0;
+
   for (unsigned round = 0; round < 3; round++) {
     for (uint32_t i = 0; i < SIEVE_SIZE; i++)
       sieve_flags[i] = 1;
@@ -35,8 +36,10 @@ static uint8_t crc_bytes[CRC_SIZE];
 static uint32_t crc_run(void)
 {
   static uint32_t table[256];
+
   for (uint32_t i = 0; i < 256; i++) {
     uint32_t value = i;
+
     for (unsigned bit = 0; bit < 8; bit++)
       value = value & 1 ? value >> 1 ^ 0xEDB88320u : value >> 1;
     table[i] = value;
@@ -56,6 +59,7 @@ static uint32_t sort_values[SORT_SIZE];
 static void sort_sift(uint32_t *values, uint32_t at, uint32_t count)
 {
   uint32_t value = values[at];
+
   for (uint32_t child = 2 * at + 1; child < count; child = 2 * at + 1) {
     if (child + 1 < count && values[child + 1] > values[child])
       child++;
@@ -70,12 +74,14 @@ static void sort_sift(uint32_t *values, uint32_t at, uint32_t count)
 static uint32_t sort_run(void)
 {
   uint32_t state = 12345, sum = 0;
+
   for (uint32_t i = 0; i < SORT_SIZE; i++)
     sort_values[i] = state = state * 1664525u + 1013904223u;
   for (uint32_t i = SORT_SIZE / 2; i-- > 0;)
     sort_sift(sort_values, i, SORT_SIZE);
   for (uint32_t end = SORT_SIZE - 1; end > 0; end--) {
     uint32_t last = sort_values[end];
+
     sort_values[end] = sort_values[0];
     sort_values[0] = last;
     sort_sift(sort_values, 0, end);
@@ -161,6 +167,7 @@ static uint32_t dispatch_run(void)
   static toy_step *const steps[] = {toy_add,   toy_rotate, toy_store,   toy_xor,
                                     toy_count, toy_skip,   toy_nothing, toy_again};
   struct toy toy = {.accumulator = 1, .at = toy_program};
+
   for (uint32_t i = 0; i < 6000000; i++)
     steps[*toy.at++](&toy);
   return toy.accumulator ^ toy.counter;

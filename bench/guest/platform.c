@@ -24,6 +24,7 @@ static void out_8(uint16_t port, uint8_t value)
 static uint8_t in_8(uint16_t port)
 {
   uint8_t value;
+
   __asm__ volatile("inb %1, %0" : "=a"(value) : "Nd"(port));
   return value;
 }
@@ -36,6 +37,7 @@ static void write_msr(uint32_t msr, uint32_t value)
 void load_open(void)
 {
   static const uint8_t settings[][2] = {{1, 0}, {3, 0x80}, {0, 1}, {1, 0}, {3, 3}, {2, 0}, {4, 3}};
+
   for (unsigned i = 0; i < sizeof(settings) / sizeof(settings[0]); i++)
     out_8(COM1 + settings[i][0], settings[i][1]);
 }
@@ -52,6 +54,7 @@ void load_print(const char *text)
 void load_print_hex(uint32_t value)
 {
   char text[9];
+
   for (unsigned i = 0; i < 8; i++)
     text[i] = "0123456789abcdef"[value >> (28 - 4 * i) & 15];
   text[8] = 0;
@@ -63,6 +66,7 @@ static int has_word(const char *text, const char *word)
 {
   for (; *text; text++) {
     unsigned i = 0;
+
     while (word[i] && text[i] == word[i])
       i++;
     if (!word[i])
@@ -119,6 +123,7 @@ void *memcpy(void *to, const void *from, __SIZE_TYPE__ size);
 void *memset(void *to, int value, __SIZE_TYPE__ size)
 {
   uint8_t *at = to;
+
   while (size--)
     *at++ = (uint8_t)value;
   return to;
@@ -128,6 +133,7 @@ void *memcpy(void *to, const void *from, __SIZE_TYPE__ size)
 {
   uint8_t *at = to;
   const uint8_t *source = from;
+
   while (size--)
     *at++ = *source++;
   return to;

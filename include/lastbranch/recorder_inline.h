@@ -20,6 +20,7 @@ void lb_recorder_record(struct lb_recorder *recorder, const struct lb_branch *br
 static inline uint64_t lb_recorder_word(const unsigned char *bytes)
 {
   uint64_t word;
+
   __builtin_memcpy(&word, bytes, sizeof(word));
   return word;
 }
@@ -29,6 +30,7 @@ static inline uint64_t lb_recorder_word(const unsigned char *bytes)
 static inline bool lb_recorder_bts_quick(struct lb_recorder *recorder, const struct lb_branch *branch)
 {
   unsigned char *header = recorder->ds.quick; /* base, index, absolute maximum, threshold */
+
   if (!header || (branch->flags & (LB_BRANCH_FROM_32 | LB_BRANCH_TO_32)))
     return false;
   uint64_t index = lb_recorder_word(header + 8);
@@ -55,6 +57,7 @@ static inline struct lb_slot *lb_recorder_push(struct lb_recorder *recorder, uin
   const uint64_t *keep = r->keep[outside];
   const struct lb_slot *set = &r->set[is_wrong];
   struct lb_slot *entry = (struct lb_slot *)(void *)((unsigned char *)r->entries + r->next);
+
   entry->from = (from & keep[0]) | set->from;
   entry->to = (to & keep[1]) | set->to;
   entry->info = set->info | (uint64_t)fast << 48;
@@ -79,8 +82,10 @@ static inline void lb_recorder_branch(struct lb_recorder *recorder, const struct
   uint16_t fast = (&r->fast[0][0])[traits & 0x3FF];
   bool is_special = traits & (LB_BRANCH_IN_TSX | LB_BRANCH_TO_NEXT) << 16;
   bool is_outside = traits & (LB_BRANCH_FROM_32 | LB_BRANCH_TO_32) << 16;
+
   if (fast == LB_LONG_WAY || is_special || (is_outside && r->linear && (branch->from_base | branch->to_base))) {
     bool is_stored = r->armed == LB_ARMED_TR && lb_recorder_bts_quick(r, branch);
+
     if (r->armed && !is_stored)
       lb_recorder_record(r, branch);
     return;
@@ -108,6 +113,7 @@ static inline bool lb_recorder_wants_cycles(const struct lb_recorder *recorder)
 static inline void lb_recorder_clock(struct lb_recorder *recorder, uint64_t cycles)
 {
   uint64_t room = 0xFFFF - recorder->cycles;
+
   if (lb_recorder_wants_cycles(recorder))
     recorder->cycles += cycles < room ? cycles : room;
 }

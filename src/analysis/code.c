@@ -111,6 +111,7 @@ bool analysis_code_instruction(struct analysis_code *code, const struct analysis
 {
   struct isa_instruction instruction;
   int length = decode_at(code, location, &instruction);
+
   ZyanU64 target = 0;
 
   if (length < 0)

@@ -144,6 +144,7 @@ size_t words_join(char *to, const char *words, size_t size);
 static inline uint32_t bytes_get_u32(const void *bytes)
 {
   uint32_t value;
+
   memcpy(&value, bytes, sizeof(value));
   return le32toh(value);
 }
@@ -151,6 +152,7 @@ static inline uint32_t bytes_get_u32(const void *bytes)
 static inline uint64_t bytes_get_u64(const void *bytes)
 {
   uint64_t value;
+
   memcpy(&value, bytes, sizeof(value));
   return le64toh(value);
 }

@@ -25,6 +25,7 @@ static bool board_wants_intr(struct board *board, const struct lapic *lapic)
 static uint64_t board_earliest(const struct board *board)
 {
   uint64_t deadline = CLOCK_NEVER;
+
   if (board_is_asleep(board)) /* nothing else can wake the machine */
     return power_deadline(board);
   for (unsigned i = 0; i < DEVICE_COUNT; i++)
@@ -37,6 +38,7 @@ void board_settle_intr(struct board *board)
 {
   for (unsigned i = 0; i < board->config.cpus; i++) {
     bool intr = board_wants_intr(board, &board->lapics[i]);
+
     if (intr == (board->intr >> i & 1))
       continue;
     board->intr ^= (uint8_t)(1u << i);
@@ -47,6 +49,7 @@ void board_settle_intr(struct board *board)
 void board_settle(struct board *board)
 {
   uint64_t before = board->deadline;
+
   lapic_set_pic(board);
   board->is_touched = false;
   board->deadline = board_earliest(board);
@@ -60,6 +63,7 @@ uint8_t board_acknowledge(struct board *board)
   struct lapic *lapic = board->asking;
   int vector = lapic_request(board, lapic);
   uint8_t taken;
+
   if (vector >= 0)
     taken = lapic_take(lapic, (uint8_t)vector);
   else if (lapic_passes_extint(board, lapic))
@@ -81,6 +85,7 @@ void board_select(struct board *board, unsigned cpu)
 static void board_advance_devices(struct board *board, uint64_t now)
 {
   bool is_asleep = board_is_asleep(board);
+
   for (unsigned i = 0; i < DEVICE_COUNT; i++)
     if (devices[i]->advance && (!is_asleep || devices[i]->runs_asleep))
       devices[i]->advance(board, now);
@@ -137,6 +142,7 @@ uint64_t board_read(struct board *board, uint64_t address, unsigned size)
   bool is_local = is_local_apic(board, address);
   const struct device *device = is_local ? NULL : memory_find(board, address);
   uint64_t mask = UINT64_MAX >> (64 - 8 * size);
+
   if (!is_local && !device)
     return mask;
   uint64_t value =
@@ -150,6 +156,7 @@ void board_write(struct board *board, uint64_t address, unsigned size, uint64_t 
 {
   bool is_local = is_local_apic(board, address);
   const struct device *device = is_local ? NULL : memory_find(board, address);
+
   if (!is_local && !device)
     return;
   board_catch_up(board);
@@ -177,6 +184,7 @@ static int board_power_on(struct board *board)
 {
   for (unsigned i = 0; i < DEVICE_COUNT; i++) {
     size_t size = devices[i]->state_size;
+
     if (size && !(board->state[i] = calloc(1, size)))
       return -ENOMEM;
   }
@@ -190,6 +198,7 @@ static int board_power_on(struct board *board)
 int board_new(const struct board_config *config, const struct board_host *host, struct board **ret_board)
 {
   struct board *board = calloc(1, sizeof(*board));
+
   if (!board)
     return -ENOMEM;
   board->config = *config;
@@ -220,6 +229,7 @@ void board_free(struct board *board)
 void board_reset(struct board *board)
 {
   bool was_open = board->a20_is_open;
+
   board_reset_devices(board);
   if (!was_open)
     board->host.a20(board->host.data, true);

@@ -21,6 +21,7 @@ static inline uint64_t clock_ticks(uint64_t time, uint64_t hertz)
 static inline uint64_t clock_time(uint64_t ticks, uint64_t hertz)
 {
   uint64_t seconds = ticks / hertz, rest = ticks % hertz;
+
   if (seconds >= CLOCK_NEVER / CLOCK_SECOND)
     return CLOCK_NEVER;
   return seconds * CLOCK_SECOND + (rest * CLOCK_SECOND + hertz - 1) / hertz;

@@ -32,6 +32,7 @@ static void cmos_fill_memory(uint8_t *cmos, uint64_t ram)
 {
   uint64_t low = ram < HOLE ? ram : HOLE, high = ram - low;
   uint64_t extended = low > 0x100000 ? (low - 0x100000) >> 10 : 0;
+
   cmos_put16(cmos, CMOS_BASE, 640);
   cmos_put16(cmos, CMOS_EXTENDED, extended);
   cmos_put16(cmos, CMOS_EXTENDED_AGAIN, extended);
@@ -63,6 +64,7 @@ void cmos_fill(struct board *board)
   uint8_t *cmos = board->rtc.cmos;
   bool has_floppy = board->config.has_floppy;
   unsigned sum = 0;
+
   cmos[CMOS_FLOPPY] = has_floppy ? 0x40 : 0;       /* one of 1.44 MB */
   cmos[CMOS_EQUIPMENT] = has_floppy ? 0x03 : 0x02; /* a coprocessor, VGA */
   cmos_fill_memory(cmos, board->config.ram);

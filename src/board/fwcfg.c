@@ -59,6 +59,7 @@ static uint32_t fwcfg_in(struct board *board, uint16_t port, unsigned size)
   struct fwcfg *fwcfg = fwcfg_of(board);
   unsigned bytes;
   uint64_t value = item_value(board, &bytes);
+
   if (port == PORT_SELECT || size != 1)
     return UINT32_MAX; /* data is read byte by byte */
   if (fwcfg->place >= bytes)
@@ -83,6 +84,7 @@ static void fwcfg_reset(struct board *board)
 static void fwcfg_archive(struct archive *archive, struct board *board)
 {
   struct fwcfg *fwcfg = fwcfg_of(board);
+
   archive_value(archive, &fwcfg->item);
   archive_value(archive, &fwcfg->place);
 }

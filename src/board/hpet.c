@@ -56,6 +56,7 @@ static bool hpet_is_running(const struct hpet *hpet)
 static uint64_t hpet_counter(const struct hpet *hpet, uint64_t now)
 {
   uint64_t ticks = hpet_is_running(hpet) ? clock_since(hpet->since, clock_ticks(now, HPET_HERTZ)) : 0;
+
   return hpet->counter + ticks;
 }
 
@@ -70,6 +71,7 @@ static uint64_t timer_mask(const struct hpet_timer *timer)
 static int timer_line(const struct board *board, unsigned number)
 {
   unsigned route = TIMER_ROUTE(hpet_of(board)->timer[number].config);
+
   if (hpet_replaces_legacy(board) && number < 2)
     return number == 0 ? 0 : 8;
   return ROUTES >> route & 1 ? (int)route : -1;
@@ -78,6 +80,7 @@ static int timer_line(const struct board *board, unsigned number)
 static void timer_set_line(struct board *board, unsigned number, bool is_high)
 {
   int line = timer_line(board, number);
+
   if (line >= 16)
     ioapic_set(board, (unsigned)line, is_high);
   else if (line >= 0)
@@ -88,6 +91,7 @@ static void timer_set_line(struct board *board, unsigned number, bool is_high)
 static bool timer_reaches(const struct board *board, unsigned number)
 {
   int line = timer_line(board, number);
+
   if (line < 0 || !(hpet_of(board)->timer[number].config & TIMER_ENABLED))
     return false;
   return line >= 16 ? ioapic_reaches(board, (unsigned)line) : line_reaches(board, (unsigned)line);
@@ -96,6 +100,7 @@ static bool timer_reaches(const struct board *board, unsigned number)
 static void timer_fire(struct board *board, unsigned number)
 {
   const struct hpet_timer *timer = &hpet_of(board)->timer[number];
+
   if (timer->config & TIMER_LEVEL)
     hpet_of(board)->status |= UINT64_C(1) << number;
   if (!(timer->config & TIMER_ENABLED))
@@ -111,6 +116,7 @@ static void timer_fire(struct board *board, unsigned number)
 static uint64_t timer_ahead(const struct hpet_timer *timer, uint64_t counter)
 {
   uint64_t mask = timer_mask(timer), ahead = (timer->comparator - counter) & mask;
+
   return ahead ? ahead : mask == UINT64_MAX ? UINT64_MAX : mask + 1;
 }
 
@@ -118,6 +124,7 @@ static uint64_t timer_ahead(const struct hpet_timer *timer, uint64_t counter)
 static bool timer_passes(struct hpet_timer *timer, uint64_t before, uint64_t ticks)
 {
   uint64_t ahead = timer_ahead(timer, before);
+
   if (ticks < ahead)
     return false;
   if ((timer->config & TIMER_PERIODIC) && timer->period)
@@ -129,6 +136,7 @@ static void hpet_advance(struct board *board, uint64_t now)
 {
   struct hpet *hpet = hpet_of(board);
   uint64_t tick = clock_ticks(now, HPET_HERTZ), ticks = clock_since(hpet->since, tick), before = hpet->counter;
+
   if (!hpet_is_running(hpet) || ticks == 0)
     return;
   hpet->counter += ticks;
@@ -142,10 +150,12 @@ static uint64_t hpet_deadline(const struct board *board)
 {
   const struct hpet *hpet = hpet_of(board);
   uint64_t deadline = CLOCK_NEVER;
+
   if (!hpet_is_running(hpet))
     return deadline;
   for (unsigned i = 0; i < HPET_TIMERS; i++) {
     uint64_t ahead = timer_ahead(&hpet->timer[i], hpet->counter);
+
     if (ahead <= CLOCK_NEVER - hpet->since && timer_reaches(board, i))
       deadline = clock_earlier(deadline, clock_time(hpet->since + ahead, HPET_HERTZ));
   }
@@ -158,6 +168,7 @@ static uint64_t hpet_read(struct board *board, unsigned offset)
 {
   const struct hpet *hpet = hpet_of(board);
   unsigned number = (offset - 0x100) / 0x20;
+
   switch (offset) {
   case 0x00:
     return HPET_CAPABILITIES;
@@ -180,6 +191,7 @@ static uint64_t hpet_read(struct board *board, unsigned offset)
 static uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned size)
 {
   unsigned offset = (unsigned)(address & 0xFFF), shift = 8 * (offset & 7);
+
   (void)size;
   hpet_advance(board, board_now(board));
   return hpet_read(board, offset & ~7u) >> shift;
@@ -200,6 +212,7 @@ static void hpet_write_config(struct board *board, uint64_t value)
 {
   struct hpet *hpet = hpet_of(board);
   bool changes_legacy = (hpet->config ^ value) & CONFIG_LEGACY;
+
   if (changes_legacy) {
     timer_set_line(board, 0, false);
     timer_set_line(board, 1, false);
@@ -224,6 +237,7 @@ static void timer_write_config(struct board *board, unsigned number, uint64_t va
   struct hpet_timer *timer = &hpet_of(board)->timer[number];
   uint64_t config = value & TIMER_WRITABLE;
   bool is_same = timer->config && !((timer->config ^ config) & (TIMER_WRITABLE & ~(uint64_t)TIMER_SET_VALUE));
+
   if (!is_same && timer->config)
     timer_set_line(board, number, false);
   timer->config = config;
@@ -240,6 +254,7 @@ static void timer_write_config(struct board *board, unsigned number, uint64_t va
 static void timer_write_comparator(struct hpet_timer *timer, uint64_t value, uint64_t bits)
 {
   bool is_periodic = timer->config & TIMER_PERIODIC;
+
   bits &= timer_mask(timer);
   if (!is_periodic || (timer->config & TIMER_SET_VALUE))
     timer->comparator = (timer->comparator & ~bits) | (value & bits);
@@ -253,6 +268,7 @@ static void hpet_write(struct board *board, unsigned offset, uint64_t value, uin
   struct hpet *hpet = hpet_of(board);
   uint64_t whole = (hpet_read(board, offset) & ~bits) | (value & bits);
   unsigned number = (offset - 0x100) / 0x20;
+
   if (offset == 0x10)
     hpet_write_config(board, whole);
   else if (offset == 0x20)
@@ -272,6 +288,7 @@ static void hpet_write(struct board *board, unsigned offset, uint64_t value, uin
 static void hpet_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned offset = (unsigned)(address & 0xFFF), shift = 8 * (offset & 7);
+
   if (size == 8 && shift == 0)
     hpet_write(board, offset, value, UINT64_MAX);
   else if (size == 4 && (shift == 0 || shift == 32))
@@ -296,6 +313,7 @@ static bool hpet_owns(const struct board *board, uint64_t address)
 static void hpet_archive(struct archive *archive, struct board *board)
 {
   struct hpet *hpet = hpet_of(board);
+
   archive_value(archive, &hpet->config);
   archive_value(archive, &hpet->status);
   archive_value(archive, &hpet->counter);

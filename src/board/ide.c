@@ -34,6 +34,7 @@ static bool ide_is_absent(const struct board *board)
 void ide_signal(struct board *board, bool has_interrupt)
 {
   struct ide *ide = &board->ide;
+
   ide->has_interrupt = has_interrupt;
   line_set(board, IRQ_IDE, has_interrupt && !(ide->control & CONTROL_NO_INTERRUPT));
 }
@@ -41,6 +42,7 @@ void ide_signal(struct board *board, bool has_interrupt)
 static void ide_advance(struct board *board, uint64_t now)
 {
   struct ide *ide = &board->ide;
+
   if (now < ide->busy_until)
     return;
   ide->busy_until = CLOCK_NEVER;
@@ -51,6 +53,7 @@ static uint64_t ide_deadline(const struct board *board)
 {
   const struct ide *ide = &board->ide;
   bool is_heard = !(ide->control & CONTROL_NO_INTERRUPT) && line_reaches(board, IRQ_IDE);
+
   return is_heard ? ide->busy_until : CLOCK_NEVER;
 }
 
@@ -60,6 +63,7 @@ static uint32_t ide_read_data(struct board *board, unsigned size)
 {
   struct ide *ide = &board->ide;
   uint32_t value = 0;
+
   if (!(ide->status & IDE_DATA_REQUEST) || ide->phase != IDE_READING)
     return 0;
   for (unsigned i = 0; i < size && ide->position < ide->size; i++)
@@ -72,6 +76,7 @@ static uint32_t ide_read_data(struct board *board, unsigned size)
 static void ide_write_data(struct board *board, unsigned size, uint32_t value)
 {
   struct ide *ide = &board->ide;
+
   if (!(ide->status & IDE_DATA_REQUEST) || ide->phase != IDE_WRITING)
     return;
   for (unsigned i = 0; i < size && ide->position < ide->size; i++)
@@ -93,6 +98,7 @@ static struct ide_register *ide_register_at(struct ide *ide, uint16_t port)
 static uint8_t ide_read_status(struct board *board, bool is_alternate)
 {
   struct ide *ide = &board->ide;
+
   if (!board->config.hda.bytes)
     return 0xFF; /* no cable */
   if (ide->drive & DRIVE_SLAVE)
@@ -106,6 +112,7 @@ static uint8_t ide_read_register(struct board *board, uint16_t port)
 {
   struct ide *ide = &board->ide;
   const struct ide_register *place = ide_register_at(ide, port);
+
   if (!board->config.hda.bytes)
     return 0xFF;
   if (place)
@@ -123,6 +130,7 @@ static uint32_t ide_in(struct board *board, uint16_t port, unsigned size)
     uint16_t place = (uint16_t)(port + i);
     bool is_status = place == PORT_STATUS || place == PORT_CONTROL;
     uint32_t byte = is_status ? ide_read_status(board, place == PORT_CONTROL) : ide_read_register(board, place);
+
     value = (value & ~(UINT32_C(0xFF) << 8 * i)) | byte << 8 * i;
   }
   return value;
@@ -132,6 +140,7 @@ static void ide_write_control(struct board *board, uint8_t value)
 {
   struct ide *ide = &board->ide;
   bool was_reset = ide->control & CONTROL_RESET;
+
   ide->control = value & (CONTROL_NO_INTERRUPT | CONTROL_RESET | CONTROL_HIGH);
   if ((value & CONTROL_RESET) && !was_reset) {
     ide->phase = IDE_IDLE;
@@ -150,6 +159,7 @@ static void ide_write_register(struct board *board, uint16_t port, uint8_t value
 {
   struct ide *ide = &board->ide;
   struct ide_register *place = port == PORT_ERROR ? &ide->feature : ide_register_at(ide, port);
+
   if (port == PORT_CONTROL) {
     ide_write_control(board, value);
     return;
@@ -182,6 +192,7 @@ static void ide_out(struct board *board, uint16_t port, unsigned size, uint32_t 
 static void ide_reset(struct board *board)
 {
   const struct board_disk *disk = &board->config.hda;
+
   board->ide = (struct ide){
     .busy_until = CLOCK_NEVER,
     .status = IDE_READY | IDE_SEEK_DONE,
@@ -215,6 +226,7 @@ static void task_file_archive(struct archive *archive, struct ide *ide)
 static void ide_archive(struct archive *archive, struct board *board)
 {
   struct ide *ide = &board->ide;
+
   task_file_archive(archive, ide);
   archive_most(archive, &ide->multiple, IDE_MULTIPLE_MAX);
   archive_flag(archive, &ide->has_interrupt);

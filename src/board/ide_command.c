@@ -47,6 +47,7 @@ enum {
 static uint64_t address_ext(const struct ide *ide)
 {
   uint64_t address = 0;
+
   for (unsigned i = 0; i < 3; i++)
     address |= (uint64_t)ide->lba[i].now << 8 * i | (uint64_t)ide->lba[i].before << (8 * i + 24);
   return address;
@@ -57,6 +58,7 @@ static uint64_t address_short(const struct ide *ide)
 {
   uint32_t head = ide->drive & 15, sector = ide->lba[0].now;
   uint32_t cylinder = (uint32_t)(ide->lba[1].now | ide->lba[2].now << 8);
+
   if (ide->drive & DRIVE_LBA)
     return sector | cylinder << 8 | head << 24;
   if (sector == 0 || sector > ide->sectors || head >= ide->heads)
@@ -74,6 +76,7 @@ static void address_put_ext(struct ide *ide, uint64_t address)
 static void address_put_short(struct ide *ide, uint64_t address)
 {
   uint32_t head = (uint32_t)(address >> 24), cylinder = (uint32_t)(address >> 8 & 0xFFFF), sector = address & 0xFF;
+
   if (!(ide->drive & DRIVE_LBA)) {
     sector = (uint32_t)(address % ide->sectors) + 1;
     head = (uint32_t)(address / ide->sectors % ide->heads);
@@ -102,6 +105,7 @@ static bool command_is_multiple(uint8_t command)
 static void ide_finish(struct board *board, uint8_t error)
 {
   struct ide *ide = &board->ide;
+
   ide->phase = IDE_IDLE;
   ide->error = error;
   ide->status = (uint8_t)(IDE_READY | IDE_SEEK_DONE | (error ? IDE_ERROR : 0));
@@ -111,6 +115,7 @@ static void ide_finish(struct board *board, uint8_t error)
 static void ide_lose_sector(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   if (command_is_ext(ide->command))
     address_put_ext(ide, ide->sector);
   else if (ide->sector != UINT64_MAX)
@@ -130,6 +135,7 @@ static void ide_work(struct board *board)
 static uint32_t block_size(const struct ide *ide)
 {
   uint32_t block = command_is_multiple(ide->command) ? ide->multiple : 1;
+
   return block < ide->left ? block : ide->left;
 }
 
@@ -137,6 +143,7 @@ static bool block_is_there(const struct board *board)
 {
   const struct ide *ide = &board->ide;
   uint64_t sectors = ide_sectors(board);
+
   return ide->sector < sectors && ide->block <= sectors - ide->sector;
 }
 
@@ -144,6 +151,7 @@ static bool block_is_there(const struct board *board)
 static void ide_show_buffer(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   ide->position = 0;
   ide->status = IDE_READY | IDE_SEEK_DONE | IDE_DATA_REQUEST;
   ide_signal(board, true);
@@ -152,6 +160,7 @@ static void ide_show_buffer(struct board *board)
 static void ide_ready_to_read(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   if (ide->left) { /* else IDENTIFY has filled the buffer */
     ide->block = block_size(ide);
     if (!block_is_there(board)) {
@@ -178,6 +187,7 @@ static void ide_ask_for_block(struct ide *ide)
 static void ide_store_block(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   if (!block_is_there(board)) {
     ide_lose_sector(board);
     return;
@@ -211,6 +221,7 @@ void ide_ready(struct board *board)
 void ide_buffer_done(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   if (ide->phase == IDE_WRITING || ide->left) {
     ide_work(board);
     return;
@@ -225,6 +236,7 @@ static void ide_begin_transfer(struct board *board, enum ide_phase phase)
   struct ide *ide = &board->ide;
   bool is_ext = command_is_ext(ide->command);
   uint32_t count = is_ext ? (uint32_t)(ide->count.before << 8 | ide->count.now) : ide->count.now;
+
   if (command_is_multiple(ide->command) && ide->multiple == 0) {
     ide_finish(board, IDE_ABORTED);
     return;
@@ -245,6 +257,7 @@ static void ide_begin_verify(struct board *board)
   bool is_ext = command_is_ext(ide->command);
   uint32_t count = is_ext ? (uint32_t)(ide->count.before << 8 | ide->count.now) : ide->count.now;
   uint64_t sectors = ide_sectors(board);
+
   ide->sector = is_ext ? address_ext(ide) : address_short(ide);
   count = ide->command == COMMAND_SEEK ? 1 : count ? count : is_ext ? 65536 : 256;
   if (ide->sector >= sectors || count > sectors - ide->sector)
@@ -256,6 +269,7 @@ static void ide_begin_verify(struct board *board)
 static void ide_begin_identify(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   ide_identify(board);
   ide->phase = IDE_READING;
   ide->left = 0;
@@ -277,6 +291,7 @@ void ide_sign(struct ide *ide)
 static void ide_diagnose(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   ide_finish(board, 0);
   ide_sign(ide);
 }
@@ -286,6 +301,7 @@ static void ide_set_multiple(struct board *board)
   struct ide *ide = &board->ide;
   uint8_t count = ide->count.now;
   bool is_good = count <= IDE_MULTIPLE_MAX && (count & (count - 1)) == 0;
+
   if (is_good)
     ide->multiple = count;
   ide_finish(board, is_good ? 0 : IDE_ABORTED);
@@ -296,6 +312,7 @@ static void ide_set_parameters(struct board *board)
 {
   struct ide *ide = &board->ide;
   bool is_good = ide->count.now != 0;
+
   if (is_good) {
     ide->heads = (ide->drive & 15u) + 1;
     ide->sectors = ide->count.now;
@@ -310,6 +327,7 @@ static void ide_set_features(struct board *board)
   uint8_t feature = ide->feature.now;
   bool is_good = feature == 0x02 || feature == 0x82 || feature == 0x55 || feature == 0xAA || feature == 0x66 ||
                  feature == 0xCC || (feature == 0x03 && ide->count.now < 0x10);
+
   ide_finish(board, is_good ? 0 : IDE_ABORTED);
 }
 
@@ -317,6 +335,7 @@ static void ide_report_native_max(struct board *board)
 {
   struct ide *ide = &board->ide;
   uint64_t last = ide_sectors(board) ? ide_sectors(board) - 1 : 0;
+
   if (command_is_ext(ide->command))
     address_put_ext(ide, last);
   else {
@@ -331,6 +350,7 @@ static void ide_report_native_max(struct board *board)
 static void ide_execute(struct board *board, uint8_t command)
 {
   struct ide *ide = &board->ide;
+
   switch (command) {
   case COMMAND_READ:
   case COMMAND_READ_NO_RETRY:
@@ -396,6 +416,7 @@ static void ide_execute(struct board *board, uint8_t command)
 void ide_begin(struct board *board, uint8_t command)
 {
   struct ide *ide = &board->ide;
+
   if (ide->status & IDE_BUSY)
     return;
   if (command == COMMAND_DIAGNOSTIC) {

@@ -7,6 +7,7 @@
 uint64_t ide_sectors(const struct board *board)
 {
   uint64_t sectors = board->config.hda.size / IDE_SECTOR;
+
   return sectors < IDE_LBA48_MAX ? sectors : IDE_LBA48_MAX;
 }
 
@@ -34,6 +35,7 @@ static void ide_identify_geometry(struct board *board)
   struct ide *ide = &board->ide;
   const struct board_disk *disk = &board->config.hda;
   uint64_t sectors = ide_sectors(board), cylinders = sectors / (ide->heads * ide->sectors);
+
   cylinders = cylinders > 65535 ? 65535 : cylinders;
   word_put(ide, 1, disk->cylinders);
   word_put(ide, 3, disk->heads);
@@ -49,6 +51,7 @@ static void ide_identify_geometry(struct board *board)
 void ide_identify(struct board *board)
 {
   struct ide *ide = &board->ide;
+
   memset(ide->buffer, 0, IDE_SECTOR);
   word_put(ide, 0, 0x0040); /* a fixed disk */
   text_put(ide, 10, 10, "LB00000001");

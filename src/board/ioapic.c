@@ -25,6 +25,7 @@ enum {
 static uint32_t entry_destination(uint64_t entry)
 {
   uint32_t destination = (uint32_t)(entry >> 56);
+
   return destination == 0xFF ? UINT32_MAX : destination;
 }
 
@@ -42,6 +43,7 @@ static bool is_level(uint64_t entry)
 static void ioapic_deliver(struct board *board, unsigned pin)
 {
   uint64_t *entry = &board->ioapic.entry[pin];
+
   if ((*entry & ENTRY_MASKED) || APIC_MODE(*entry) == MODE_STARTUP)
     return;
   uint32_t set = entry_set(board, *entry);
@@ -53,6 +55,7 @@ static void ioapic_deliver(struct board *board, unsigned pin)
 static void ioapic_offer(struct board *board, unsigned pin)
 {
   uint64_t entry = board->ioapic.entry[pin];
+
   if (is_level(entry) && (board->ioapic.lines >> pin & 1) && !(entry & ENTRY_REMOTE_IRR))
     ioapic_deliver(board, pin);
 }
@@ -62,6 +65,7 @@ void ioapic_set(struct board *board, unsigned pin, bool is_high)
   struct ioapic *ioapic = &board->ioapic;
   uint32_t bit = UINT32_C(1) << pin;
   bool is_edge = is_high && !(ioapic->lines & bit);
+
   ioapic->lines = is_high ? ioapic->lines | bit : ioapic->lines & ~bit;
   if (is_level(ioapic->entry[pin]))
     ioapic_offer(board, pin);
@@ -72,6 +76,7 @@ void ioapic_set(struct board *board, unsigned pin, bool is_high)
 void ioapic_eoi(struct board *board, uint8_t vector)
 {
   struct ioapic *ioapic = &board->ioapic;
+
   for (unsigned i = 0; i < IOAPIC_PINS; i++) {
     if ((uint8_t)ioapic->entry[i] != vector || !is_level(ioapic->entry[i]))
       continue;
@@ -90,11 +95,13 @@ bool ioapic_reaches(const struct board *board, unsigned pin)
 {
   uint64_t entry = board->ioapic.entry[pin];
   bool is_fixed = APIC_MODE(entry) <= MODE_LOWEST;
+
   if (entry & ENTRY_MASKED)
     return false;
   uint32_t set = entry_set(board, entry);
   for (unsigned i = 0; i < board->config.cpus; i++) {
     const struct lapic *lapic = &board->lapics[i];
+
     if ((set >> i & 1) && (is_fixed ? lapic_is_enabled(board, lapic) : lapic_is_on(board, lapic)))
       return true;
   }
@@ -104,6 +111,7 @@ bool ioapic_reaches(const struct board *board, unsigned pin)
 bool ioapic_passes_extint(const struct board *board, const struct lapic *lapic)
 {
   uint64_t entry = board->ioapic.entry[0];
+
   return !(entry & ENTRY_MASKED) && APIC_MODE(entry) == MODE_EXTINT &&
          lapic_is_destination(lapic, entry_destination(entry), entry & ENTRY_LOGICAL);
 }
@@ -113,6 +121,7 @@ bool ioapic_passes_extint(const struct board *board, const struct lapic *lapic)
 static uint32_t ioapic_read(const struct ioapic *ioapic)
 {
   unsigned index = ioapic->index;
+
   switch (index) {
   case 0:
   case 2: /* arbitration ID: the same */
@@ -131,6 +140,7 @@ static void ioapic_write(struct board *board, uint32_t value)
 {
   struct ioapic *ioapic = &board->ioapic;
   unsigned index = ioapic->index, shift = 32 * (index & 1);
+
   if (index == 0)
     ioapic->id = value >> 24 & 0x0F;
   if (index < 0x10 || index >= 0x10 + 2 * IOAPIC_PINS)
@@ -147,6 +157,7 @@ static void ioapic_write(struct board *board, uint32_t value)
 static uint64_t ioapic_read_memory(struct board *board, uint64_t address, unsigned size)
 {
   unsigned offset = (unsigned)(address & 0xFF);
+
   (void)size;
   if (offset == OFFSET_INDEX)
     return board->ioapic.index;
@@ -159,6 +170,7 @@ static uint64_t ioapic_read_memory(struct board *board, uint64_t address, unsign
 static void ioapic_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned offset = (unsigned)(address & 0xFF);
+
   if (offset == OFFSET_INDEX)
     board->ioapic.index = (uint8_t)value;
   else if (offset == OFFSET_DATA && size == 4)
@@ -184,6 +196,7 @@ static bool ioapic_owns(const struct board *board, uint64_t address)
 static void ioapic_archive(struct archive *archive, struct board *board)
 {
   struct ioapic *ioapic = &board->ioapic;
+
   archive_value(archive, &ioapic->index);
   archive_value(archive, &ioapic->id);
   archive_most(archive, &ioapic->lines, (UINT32_C(1) << IOAPIC_PINS) - 1);

@@ -42,6 +42,7 @@ static void i8042_signal(struct board *board)
 {
   const struct i8042 *i8042 = &board->i8042;
   bool is_full = i8042->status & STATUS_OUTPUT_FULL, is_mouse = i8042->status & STATUS_MOUSE;
+
   line_set(board, IRQ_KEYBOARD, is_full && !is_mouse && (i8042->ram[0] & BYTE_IRQ1));
   line_set(board, IRQ_MOUSE, is_full && is_mouse && (i8042->ram[0] & BYTE_IRQ12));
 }
@@ -49,6 +50,7 @@ static void i8042_signal(struct board *board)
 static void i8042_give(struct board *board, uint8_t byte, uint8_t flags)
 {
   struct i8042 *i8042 = &board->i8042;
+
   i8042->output = byte;
   i8042->status = (uint8_t)((i8042->status & ~(STATUS_MOUSE | STATUS_TIMEOUT)) | STATUS_OUTPUT_FULL | flags);
   i8042_signal(board);
@@ -64,8 +66,10 @@ static bool i8042_waits_for_keyboard(const struct i8042 *i8042)
 static void i8042_advance(struct board *board, uint64_t now)
 {
   struct i8042 *i8042 = &board->i8042;
+
   while (i8042_waits_for_keyboard(i8042) && now >= i8042->next) {
     uint8_t byte = keyboard_device_take(&i8042->keyboard);
+
     if (i8042->ram[0] & BYTE_TRANSLATE) {
       if (byte == CODE_BREAK) {
         i8042->is_break = true;
@@ -82,6 +86,7 @@ static uint64_t i8042_deadline(const struct board *board)
 {
   const struct i8042 *i8042 = &board->i8042;
   bool is_heard = (i8042->ram[0] & BYTE_IRQ1) && line_reaches(board, IRQ_KEYBOARD);
+
   return i8042_waits_for_keyboard(i8042) && is_heard ? i8042->next : CLOCK_NEVER;
 }
 
@@ -89,6 +94,7 @@ static uint8_t i8042_read_data(struct board *board)
 {
   struct i8042 *i8042 = &board->i8042;
   uint64_t now = board_now(board);
+
   i8042_advance(board, now);
   if (i8042->status & STATUS_OUTPUT_FULL) {
     i8042->status &= (uint8_t) ~(STATUS_OUTPUT_FULL | STATUS_MOUSE | STATUS_TIMEOUT);
@@ -110,6 +116,7 @@ static void i8042_time_out(struct board *board)
 static void i8042_set_command_byte(struct board *board, uint8_t value)
 {
   struct i8042 *i8042 = &board->i8042;
+
   i8042->ram[0] = value;
   i8042->status = (uint8_t)((i8042->status & ~STATUS_SYSTEM) | (value & BYTE_SYSTEM ? STATUS_SYSTEM : 0));
   i8042_signal(board);
@@ -119,6 +126,7 @@ static uint8_t i8042_output_port(const struct board *board)
 {
   const struct i8042 *i8042 = &board->i8042;
   bool is_full = i8042->status & STATUS_OUTPUT_FULL, is_mouse = i8042->status & STATUS_MOUSE;
+
   return (uint8_t)(0xC0 | OUTPUT_NO_RESET | (board->a20_is_open ? OUTPUT_A20 : 0) | (is_full && !is_mouse ? 0x10 : 0) |
                    (is_full && is_mouse ? 0x20 : 0));
 }
@@ -133,6 +141,7 @@ static void i8042_set_output_port(struct board *board, uint8_t value)
 static void i8042_self_test(struct board *board)
 {
   struct i8042 *i8042 = &board->i8042;
+
   i8042_set_command_byte(board, (i8042->ram[0] & BYTE_TRANSLATE) | BYTE_SYSTEM | BYTE_NO_KEYBOARD | BYTE_NO_MOUSE);
   i8042_give(board, 0x55, 0);
 }
@@ -140,6 +149,7 @@ static void i8042_self_test(struct board *board)
 static void i8042_command(struct board *board, uint8_t value)
 {
   struct i8042 *i8042 = &board->i8042;
+
   i8042->command = 0;
   if (value >= 0x20 && value < 0x40)
     i8042_give(board, i8042->ram[value & 0x1F], 0);
@@ -169,6 +179,7 @@ static void i8042_write_data(struct board *board, uint8_t value)
 {
   struct i8042 *i8042 = &board->i8042;
   uint8_t command = i8042->command;
+
   i8042->command = 0;
   if (command == 0x60)
     i8042_set_command_byte(board, value);
@@ -203,6 +214,7 @@ static uint32_t i8042_in(struct board *board, uint16_t port, unsigned size)
 static void i8042_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct i8042 *i8042 = &board->i8042;
+
   (void)size;
   board_catch_up(board);
   if (port == 0x64) {
@@ -218,6 +230,7 @@ static void i8042_out(struct board *board, uint16_t port, unsigned size, uint32_
 bool board_key(struct board *board, uint8_t code)
 {
   uint64_t now = board_now(board);
+
   i8042_advance(board, now); /* which may make room */
   bool is_taken = keyboard_device_key(&board->i8042.keyboard, code);
   i8042_advance(board, now);
@@ -238,6 +251,7 @@ static void i8042_archive(struct archive *archive, struct board *board)
 {
   struct i8042 *i8042 = &board->i8042;
   struct i8042_keyboard *keyboard = &i8042->keyboard;
+
   archive_array(archive, keyboard->queue);
   archive_most(archive, &keyboard->first, I8042_QUEUE - 1);
   archive_most(archive, &keyboard->count, I8042_QUEUE);

@@ -71,6 +71,7 @@ static void queue_add(struct i8042_keyboard *keyboard, uint8_t byte)
 uint8_t keyboard_device_take(struct i8042_keyboard *keyboard)
 {
   uint8_t byte = keyboard->queue[keyboard->first];
+
   if (keyboard->count == 0)
     return keyboard->last;
   keyboard->first = (uint8_t)((keyboard->first + 1) % I8042_QUEUE);
@@ -84,6 +85,7 @@ uint8_t keyboard_device_take(struct i8042_keyboard *keyboard)
 bool keyboard_device_key(struct i8042_keyboard *keyboard, uint8_t code)
 {
   bool is_prefix = code >= CODE_PREFIX, is_break = code & 0x80;
+
   if (!keyboard->is_scanning)
     return true; /* the key goes nowhere */
   if (keyboard->scan_set == 1 || is_prefix) {
@@ -119,6 +121,7 @@ void keyboard_device_reset(struct i8042_keyboard *keyboard)
 static void keyboard_parameter(struct i8042_keyboard *keyboard, uint8_t value)
 {
   uint8_t command = keyboard->command;
+
   keyboard->command = 0;
   if (command == COMMAND_SCAN_SET && value > 2) {
     queue_add(keyboard, ANSWER_RESEND);

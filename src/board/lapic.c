@@ -72,6 +72,7 @@ static uint32_t lapic_read_bits(const struct lapic *lapic, unsigned number)
 static uint32_t lapic_read_register(struct board *board, struct lapic *lapic, unsigned number)
 {
   bool is_x2 = lapic_is_x2(lapic);
+
   if (is_vector_bits(number))
     return lapic_read_bits(lapic, number);
   if (lvt_of_register(number) >= 0)
@@ -205,6 +206,7 @@ static bool is_xapic_register(unsigned number)
 uint32_t lapic_read_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size)
 {
   unsigned number = (unsigned)(address >> 4 & 0xFF), offset = (unsigned)(address & 15);
+
   if (!is_xapic_register(number)) {
     lapic_error(board, lapic, ESR_REGISTER);
     return 0;
@@ -220,6 +222,7 @@ uint32_t lapic_read_memory(struct board *board, struct lapic *lapic, uint64_t ad
 void lapic_write_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned number = (unsigned)(address >> 4 & 0xFF);
+
   if (!is_xapic_register(number))
     lapic_error(board, lapic, ESR_REGISTER);
   else if (size == 4 && (address & 15) == 0)
@@ -238,6 +241,7 @@ static bool is_x2apic_readable(unsigned number)
 static uint64_t x2apic_writable(const struct board *board, unsigned number)
 {
   int entry = lvt_of_register(number);
+
   if (entry == LVT_TIMER && !board->config.has_tsc_deadline)
     return 0x000300FF | LVT_READ_ONLY;
   if (entry >= 0)
@@ -276,6 +280,7 @@ static int x2apic_read(struct board *board, struct lapic *lapic, unsigned number
 static int x2apic_write(struct board *board, struct lapic *lapic, unsigned number, uint64_t value)
 {
   uint64_t bits = x2apic_writable(board, number);
+
   if (!lapic_is_x2(lapic) || bits == UINT64_MAX || (value & ~bits))
     return -1;
   if (number == APIC_ICR)
@@ -292,6 +297,7 @@ static bool base_is_legal(const struct board *board, const struct lapic *lapic, 
   uint64_t from = lapic->base & BASE_MODE, to = value & BASE_MODE;
   unsigned bits = board->config.physical_bits ? board->config.physical_bits : 52;
   uint64_t known = APIC_BASE_BSP | BASE_MODE | ((UINT64_C(1) << (bits > 52 ? 52 : bits)) - 0x1000);
+
   if (!board->config.has_x2apic)
     known &= ~APIC_BASE_X2APIC;
   if ((value & ~known) || to == APIC_BASE_X2APIC)
@@ -304,6 +310,7 @@ static bool base_is_legal(const struct board *board, const struct lapic *lapic, 
 static int lapic_write_base(struct board *board, struct lapic *lapic, uint64_t value)
 {
   bool was_x2 = lapic_is_x2(lapic);
+
   if (!base_is_legal(board, lapic, value))
     return -1;
   lapic->base = value;
@@ -321,6 +328,7 @@ int board_apic_read(struct board *board, uint32_t msr, uint64_t *ret_value)
 {
   struct lapic *lapic = board->asking;
   int r = -1;
+
   if (!board->config.has_apic)
     return -1;
   if (msr == MSR_APIC_BASE) {
@@ -342,6 +350,7 @@ int board_apic_write(struct board *board, uint32_t msr, uint64_t value)
 {
   struct lapic *lapic = board->asking;
   int r = -1;
+
   if (!board->config.has_apic)
     return -1;
   board_catch_up(board);
@@ -372,6 +381,7 @@ void lapic_reset(struct board *board, struct lapic *lapic, bool is_power_on)
 {
   unsigned number = lapic_number(board, lapic);
   uint64_t base = is_power_on ? BASE_DEFAULT | (number ? 0 : APIC_BASE_BSP) | APIC_BASE_ENABLED : lapic->base;
+
   *lapic = (struct lapic){
     .base = board->config.has_apic ? base : 0,
     .id = is_power_on ? number : lapic->id,
@@ -396,6 +406,7 @@ static void one_archive(struct archive *archive, struct lapic *lapic)
 {
   uint32_t *const registers[] = {&lapic->id,  &lapic->tpr,    &lapic->ldr, &lapic->dfr,     &lapic->svr,
                                  &lapic->esr, &lapic->errors, &lapic->icr, &lapic->icr_high};
+
   archive_value(archive, &lapic->base);
   for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
     archive_value(archive, registers[i]);

@@ -17,6 +17,7 @@
 static void bits_set(uint32_t bits[8], uint8_t vector, bool is_set)
 {
   uint32_t bit = UINT32_C(1) << (vector & 31);
+
   bits[vector >> 5] = is_set ? bits[vector >> 5] | bit : bits[vector >> 5] & ~bit;
 }
 
@@ -40,6 +41,7 @@ uint8_t lapic_processor_priority(const struct lapic *lapic)
 {
   int service = bits_highest(lapic->isr);
   unsigned class = service < 0 ? 0 : (unsigned)service & 0xF0;
+
   return (uint8_t)((lapic->tpr & 0xF0) >= class ? lapic->tpr : class);
 }
 
@@ -61,6 +63,7 @@ uint8_t lapic_take(struct lapic *lapic, uint8_t vector)
 void lapic_eoi(struct board *board, struct lapic *lapic)
 {
   int vector = bits_highest(lapic->isr);
+
   if (vector < 0)
     return;
   bits_set(lapic->isr, (uint8_t)vector, false);
@@ -76,6 +79,7 @@ void lapic_eoi(struct board *board, struct lapic *lapic)
 void lapic_error(struct board *board, struct lapic *lapic, uint32_t bit)
 {
   bool is_new = !(lapic->errors & bit);
+
   lapic->errors |= bit;
   board->is_touched = true;
   if (is_new)
@@ -100,6 +104,7 @@ bool lapic_accept(struct board *board, struct lapic *lapic, enum apic_mode mode,
 {
   const struct board_host *host = &board->host;
   unsigned number = lapic_number(board, lapic);
+
   board->is_touched = true;
   if (!lapic_is_on(board, lapic))
     return false;
@@ -128,6 +133,7 @@ void lapic_raise_lvt(struct board *board, struct lapic *lapic, enum lvt entry)
 {
   uint32_t value = lapic->lvt[entry];
   bool has_mode = entry != LVT_TIMER && entry != LVT_ERROR;
+
   if (!(value & LVT_MASKED))
     lapic_accept(board, lapic, has_mode ? APIC_MODE(value) : MODE_FIXED, (uint8_t)value, false);
 }
@@ -138,6 +144,7 @@ void board_pmi(struct board *board)
 {
   struct lapic *lapic = board->asking;
   uint32_t value = lapic->lvt[LVT_PERF];
+
   board_catch_up(board);
   if (lapic_is_on(board, lapic) && !(value & LVT_MASKED)) {
     if (!board->config.keeps_lvt_perf)
@@ -156,6 +163,7 @@ void lapic_set_pin(struct board *board, struct lapic *lapic, unsigned pin, bool 
   uint32_t *entry = &lapic->lvt[LVT_LINT0 + pin];
   bool is_edge = is_high && !lapic->lint[pin];
   bool is_level = pin == 0 && (*entry & LVT_LEVEL) && APIC_MODE(*entry) == MODE_FIXED;
+
   lapic->lint[pin] = is_high;
   if (!lapic_is_on(board, lapic)) {
     if (pin == 1 && is_edge)
@@ -174,6 +182,7 @@ void lapic_set_pin(struct board *board, struct lapic *lapic, unsigned pin, bool 
 bool lapic_passes_extint(const struct board *board, const struct lapic *lapic)
 {
   uint32_t entry = lapic->lvt[LVT_LINT0];
+
   if (!lapic_is_on(board, lapic))
     return lapic_number(board, lapic) == 0;
   return (!(entry & LVT_MASKED) && APIC_MODE(entry) == MODE_EXTINT) || ioapic_passes_extint(board, lapic);
@@ -182,6 +191,7 @@ bool lapic_passes_extint(const struct board *board, const struct lapic *lapic)
 void lapic_set_pic(struct board *board)
 {
   bool is_high = pic_output(&board->pic);
+
   for (unsigned i = 0; i < board->config.cpus; i++)
     lapic_set_pin(board, &board->lapics[i], 0, is_high);
 }
@@ -208,6 +218,7 @@ static bool is_logical_destination(const struct lapic *lapic, uint32_t destinati
 {
   if (lapic->base & APIC_BASE_X2APIC) {
     bool is_cluster = destination >> 16 == lapic->id >> 4;
+
     return is_cluster && (destination >> (lapic->id & 15) & 1);
   }
   uint32_t own = lapic->ldr >> 24;
@@ -220,6 +231,7 @@ static bool is_logical_destination(const struct lapic *lapic, uint32_t destinati
 bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool is_logical)
 {
   bool is_x2 = lapic->base & APIC_BASE_X2APIC;
+
   if (destination == UINT32_MAX || (!is_x2 && destination == 0xFF))
     return true;
   return is_logical ? is_logical_destination(lapic, destination) : destination == lapic->id;
@@ -229,8 +241,10 @@ bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool 
 static uint32_t lowest_of(const struct board *board, uint32_t set)
 {
   unsigned best = BOARD_CPUS, least = 0x100;
+
   for (unsigned i = 0; i < board->config.cpus; i++) {
     unsigned priority = lapic_processor_priority(&board->lapics[i]);
+
     if ((set >> i & 1) && lapic_is_enabled(board, &board->lapics[i]) && priority < least) {
       best = i;
       least = priority;
@@ -242,6 +256,7 @@ static uint32_t lowest_of(const struct board *board, uint32_t set)
 bool lapic_deliver(struct board *board, uint32_t set, enum apic_mode mode, uint8_t vector, bool is_level)
 {
   bool is_taken = false;
+
   if (mode == MODE_LOWEST)
     set = lowest_of(board, set);
   for (unsigned i = 0; i < board->config.cpus; i++)
@@ -253,6 +268,7 @@ bool lapic_deliver(struct board *board, uint32_t set, enum apic_mode mode, uint8
 uint32_t lapic_destinations(const struct board *board, uint32_t destination, bool is_logical)
 {
   uint32_t set = 0;
+
   for (unsigned i = 0; i < board->config.cpus; i++)
     set |= (uint32_t)lapic_is_destination(&board->lapics[i], destination, is_logical) << i;
   return set;
@@ -262,6 +278,7 @@ static uint32_t icr_set(const struct board *board, const struct lapic *lapic, ui
 {
   uint32_t all = (UINT32_C(1) << board->config.cpus) - 1, own = UINT32_C(1) << lapic_number(board, lapic);
   bool is_x2 = lapic->base & APIC_BASE_X2APIC;
+
   switch (ICR_SHORTHAND(icr)) {
   case 0:
     return lapic_destinations(board, !is_x2 && destination == 0xFF ? UINT32_MAX : destination, icr & ICR_LOGICAL);
@@ -278,6 +295,7 @@ void lapic_send(struct board *board, struct lapic *lapic, uint32_t icr, uint32_t
 {
   enum apic_mode mode = APIC_MODE(icr);
   uint8_t vector = (uint8_t)icr;
+
   if ((mode == MODE_FIXED || mode == MODE_LOWEST) && vector < FIRST_VECTOR) {
     lapic_error(board, lapic, ESR_SEND_VECTOR);
     return;

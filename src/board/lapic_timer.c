@@ -23,6 +23,7 @@ static uint64_t timer_tick(const struct board *board)
 static uint64_t timer_divisor(const struct lapic_timer *timer)
 {
   unsigned code = (timer->divide & 3) | (timer->divide >> 1 & 4);
+
   return code == 7 ? 1 : UINT64_C(2) << code;
 }
 
@@ -48,8 +49,10 @@ static void timer_expire(struct lapic_timer *timer, uint64_t elapsed, bool is_pe
 static void timer_advance(struct board *board, struct lapic *lapic, uint64_t now)
 {
   struct lapic_timer *timer = &lapic->timer;
+
   if (timer->is_counting) {
     uint64_t elapsed = timer_elapsed(timer, clock_ticks(now, BUS_HERTZ));
+
     if (elapsed < timer->count)
       return;
     timer_expire(timer, elapsed, timer_mode(lapic) == TIMER_PERIODIC);
@@ -69,6 +72,7 @@ void lapic_timer_advance(struct board *board, uint64_t now)
 static uint64_t timer_deadline(const struct board *board, const struct lapic *lapic)
 {
   const struct lapic_timer *timer = &lapic->timer;
+
   if (!lapic_is_on(board, lapic) || (lapic->lvt[LVT_TIMER] & LVT_MASKED))
     return CLOCK_NEVER;
   if (timer->is_counting)
@@ -79,6 +83,7 @@ static uint64_t timer_deadline(const struct board *board, const struct lapic *la
 uint64_t lapic_timer_deadline(const struct board *board)
 {
   uint64_t deadline = CLOCK_NEVER;
+
   for (unsigned i = 0; i < board->config.cpus; i++)
     deadline = clock_earlier(deadline, timer_deadline(board, &board->lapics[i]));
   return deadline;
@@ -87,6 +92,7 @@ uint64_t lapic_timer_deadline(const struct board *board)
 uint32_t lapic_timer_count(const struct board *board, const struct lapic *lapic)
 {
   const struct lapic_timer *timer = &lapic->timer;
+
   if (!timer->is_counting)
     return 0;
   uint64_t elapsed = timer_elapsed(timer, timer_tick(board));
@@ -98,6 +104,7 @@ uint32_t lapic_timer_count(const struct board *board, const struct lapic *lapic)
 void lapic_timer_set_initial(struct board *board, struct lapic *lapic, uint32_t value)
 {
   struct lapic_timer *timer = &lapic->timer;
+
   if (timer_mode(lapic) == TIMER_TSC_DEADLINE)
     return; /* ignored in this mode */
   timer->initial = timer->count = value;
@@ -109,6 +116,7 @@ void lapic_timer_set_divide(struct board *board, struct lapic *lapic, uint32_t v
 {
   struct lapic_timer *timer = &lapic->timer;
   uint32_t count = lapic_timer_count(board, lapic);
+
   timer->divide = value;
   timer->since = timer_tick(board);
   timer->count = count;
@@ -120,6 +128,7 @@ void lapic_timer_change_mode(struct lapic *lapic, uint32_t entry)
 {
   struct lapic_timer *timer = &lapic->timer;
   bool was_deadline = timer_mode(lapic) == TIMER_TSC_DEADLINE;
+
   if (was_deadline == (LVT_TIMER_MODE(entry) == TIMER_TSC_DEADLINE))
     return;
   timer->is_counting = false;
@@ -134,6 +143,7 @@ static void timer_plan_deadline(struct board *board, struct lapic *lapic)
   struct lapic_timer *timer = &lapic->timer;
   uint64_t hertz = board->config.tsc_per_second, ticks = clock_ticks(board_now(board), hertz);
   uint64_t ahead = timer->tsc_deadline > ticks ? timer->tsc_deadline - ticks : 0;
+
   timer->tsc_due = ahead > CLOCK_NEVER - ticks ? CLOCK_NEVER : clock_time(ticks + ahead, hertz);
 }
 

@@ -10,6 +10,7 @@
 void line_set(struct board *board, unsigned irq, bool is_high)
 {
   uint32_t bit = UINT32_C(1) << irq;
+
   if (!(board->lines & bit) == !is_high || board_is_asleep(board)) /* interrupt controllers have no power in S3 */
     return;
   board->lines ^= bit;

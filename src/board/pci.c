@@ -58,6 +58,7 @@ static int pci_find(const struct pci *pci)
 static bool pci_is_writable(unsigned function, unsigned place)
 {
   const struct pci_writable *ranges = functions[function].writable;
+
   if (place == 0x04) /* the lower command bits; everything else of the header is fixed */
     return true;
   for (unsigned i = 0; i < 3; i++)
@@ -72,6 +73,7 @@ static uint32_t pci_in_byte(const struct board *board, uint16_t port)
 {
   const struct pci *pci = pci_of(board);
   int function = pci_find(pci);
+
   if (port == PORT_RESET)
     return board->power.reset;
   if (port < PORT_DATA)
@@ -82,6 +84,7 @@ static uint32_t pci_in_byte(const struct board *board, uint16_t port)
 static uint32_t pci_in(struct board *board, uint16_t port, unsigned size)
 {
   uint32_t value = 0;
+
   if (port == PORT_ADDRESS && size == 4)
     return pci_of(board)->address;
   for (unsigned i = 0; i < size; i++)
@@ -93,6 +96,7 @@ static uint32_t pci_in(struct board *board, uint16_t port, unsigned size)
 static void pci_out_reset(struct board *board, uint8_t value)
 {
   bool is_reset = value & ~board->power.reset & RESET_CPU;
+
   board->power.reset = value & 0x0E;
   if (is_reset && (value & RESET_HARD)) {
     board->power.was_init = false;
@@ -106,6 +110,7 @@ static void pci_out_byte(struct board *board, uint16_t port, uint8_t value)
   struct pci *pci = pci_of(board);
   int function = pci_find(pci);
   unsigned place = (pci->address & 0xFC) | (port & 3);
+
   if (port == PORT_RESET)
     pci_out_reset(board, value);
   else if (port >= PORT_DATA && function >= 0 && pci_is_writable((unsigned)function, place))
@@ -128,6 +133,7 @@ static void pci_reset(struct board *board)
   for (unsigned i = 0; i < PCI_FUNCTIONS; i++) {
     const struct pci_function *function = &functions[i];
     uint8_t *config = pci_of(board)->config[i];
+
     config[0x00] = (uint8_t)function->vendor;
     config[0x01] = (uint8_t)(function->vendor >> 8);
     config[0x02] = (uint8_t)function->device;
@@ -150,6 +156,7 @@ static void pci_reset(struct board *board)
 static void pci_archive(struct archive *archive, struct board *board)
 {
   struct pci *pci = pci_of(board);
+
   archive_value(archive, &pci->address);
   archive_bytes(archive, pci->config, sizeof(pci->config));
 }

@@ -24,6 +24,7 @@ static int chip_highest(const struct pic_chip *chip, uint8_t inputs)
 {
   for (unsigned i = 1; inputs && i <= 8; i++) {
     unsigned input = (chip->lowest + i) & 7;
+
     if (inputs >> input & 1)
       return (int)input;
   }
@@ -41,6 +42,7 @@ static unsigned chip_rank(const struct pic_chip *chip, int input)
 static int chip_request(const struct pic_chip *chip)
 {
   uint8_t service = chip->isr;
+
   if (!chip->is_ready || chip->step)
     return -1;
   if (chip->has_special_mask)
@@ -58,6 +60,7 @@ static void chip_set(struct pic_chip *chip, unsigned input, bool is_high)
 {
   uint8_t bit = (uint8_t)(1u << input);
   bool was_high = chip->lines & bit;
+
   if (is_high) {
     chip->lines |= bit;
     if (!was_high || (chip->level & bit))
@@ -73,6 +76,7 @@ static void pic_cascade(struct pic *pic)
 {
   struct pic_chip *master = &pic->chip[0];
   bool is_high = chip_request(&pic->chip[1]) >= 0;
+
   master->lines = (uint8_t)((master->lines & ~(1u << CASCADE)) | (unsigned)is_high << CASCADE);
   master->irr = (uint8_t)((master->irr & ~(1u << CASCADE)) | (unsigned)is_high << CASCADE);
 }
@@ -94,6 +98,7 @@ bool pic_reaches(const struct pic *pic, unsigned irq)
 {
   const struct pic_chip *chip = &pic->chip[irq >> 3 & 1];
   bool is_open = chip->is_ready && !(chip->imr >> (irq & 7) & 1);
+
   return irq < 8 ? is_open : is_open && pic->chip[0].is_ready && !(pic->chip[0].imr >> CASCADE & 1);
 }
 
@@ -102,6 +107,7 @@ bool pic_reaches(const struct pic *pic, unsigned irq)
 static void chip_take(struct pic_chip *chip, unsigned input)
 {
   uint8_t bit = (uint8_t)(1u << input);
+
   if (!(chip->level & bit))
     chip->irr &= (uint8_t)~bit;
   if (!chip->is_auto_eoi)
@@ -115,12 +121,14 @@ uint8_t pic_acknowledge(struct pic *pic)
   struct pic_chip *master = &pic->chip[0], *slave = &pic->chip[1];
   int input = chip_request(master);
   uint8_t vector = (uint8_t)(master->base + 7);
+
   if (input >= 0) {
     chip_take(master, (unsigned)input);
     vector = (uint8_t)(master->base + input);
   }
   if (input == (int)CASCADE && !master->is_single) {
     int second = chip_request(slave);
+
     if (second >= 0)
       chip_take(slave, (unsigned)second);
     vector = (uint8_t)(slave->base + (second >= 0 ? second : 7));
@@ -133,6 +141,7 @@ uint8_t pic_acknowledge(struct pic *pic)
 static uint8_t chip_poll(struct pic_chip *chip)
 {
   int input = chip_request(chip);
+
   chip->polls = false;
   if (input < 0)
     return 0;
@@ -176,6 +185,7 @@ static void chip_write_ocw2(struct pic_chip *chip, uint8_t value)
 {
   uint8_t service = chip->isr;
   bool rotates = value & 0x80, is_specific = value & 0x40, is_eoi = value & 0x20;
+
   if (!is_eoi) {
     if (!is_specific)
       chip->rotates_on_auto_eoi = rotates;
@@ -209,6 +219,7 @@ static uint32_t pic_in(struct board *board, uint16_t port, unsigned size)
 {
   struct pic_chip *chip = &board->pic.chip[port >> 7 & 1];
   uint8_t value;
+
   (void)size;
   board_catch_up(board);
   if (chip->polls) {
@@ -226,6 +237,7 @@ static void pic_out(struct board *board, uint16_t port, unsigned size, uint32_t 
 {
   struct pic_chip *chip = &board->pic.chip[port >> 7 & 1];
   uint8_t byte = (uint8_t)value;
+
   (void)size;
   board_catch_up(board);
   if (port & 1) {
@@ -251,6 +263,7 @@ static uint32_t pic_elcr_in(struct board *board, uint16_t port, unsigned size)
 static void pic_elcr_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct pic_chip *chip = &board->pic.chip[port & 1];
+
   (void)size;
   board_catch_up(board);
   chip->level = (uint8_t)(value & (port & 1 ? ELCR_SLAVE : ELCR_MASTER));
@@ -271,6 +284,7 @@ static void chip_archive(struct archive *archive, struct pic_chip *chip)
   bool *const flags[] = {&chip->is_ready,    &chip->is_single,        &chip->needs_icw4,
                          &chip->is_auto_eoi, &chip->reads_isr,        &chip->rotates_on_auto_eoi,
                          &chip->polls,       &chip->has_special_mask, &chip->has_special_nesting};
+
   archive_value(archive, &chip->irr);
   archive_value(archive, &chip->isr);
   archive_value(archive, &chip->imr);

@@ -72,6 +72,7 @@ static void channel_catch_up(struct pit_channel *channel, uint64_t tick)
 static bool channel_output(const struct pit_channel *channel, uint64_t tick)
 {
   uint64_t elapsed = channel_elapsed(channel, tick);
+
   if (!channel->is_started)
     return channel->mode != 0;
   switch (channel->mode) {
@@ -92,6 +93,7 @@ static uint32_t channel_number(const struct pit_channel *channel, uint64_t tick)
 {
   uint64_t elapsed = channel_elapsed(channel, tick);
   uint32_t span = channel->is_bcd ? 10000 : 65536, phase;
+
   if (!channel->is_started)
     return channel->count % span;
   switch (channel->mode) {
@@ -110,6 +112,7 @@ static uint32_t channel_number(const struct pit_channel *channel, uint64_t tick)
 static uint16_t channel_count(const struct pit_channel *channel, uint64_t tick)
 {
   uint32_t number = channel_number(channel, tick);
+
   if (!channel->is_bcd)
     return (uint16_t)number;
   return (uint16_t)(number % 10 | number / 10 % 10 << 4 | number / 100 % 10 << 8 | number / 1000 % 10 << 12);
@@ -129,6 +132,7 @@ static uint32_t count_of_word(const struct pit_channel *channel, uint16_t word)
 static uint64_t channel_next_edge(const struct pit_channel *channel, uint64_t tick)
 {
   uint64_t elapsed = channel_elapsed(channel, tick), edge;
+
   if (!channel->is_started || channel->is_paused)
     return CLOCK_NEVER;
   if (is_periodic(channel)) {
@@ -145,6 +149,7 @@ static void pit_advance(struct board *board, uint64_t now)
   struct pit *pit = pit_of(board);
   uint64_t tick = clock_ticks(now, PIT_HERTZ);
   uint64_t edge = channel_next_edge(&pit->channel[0], pit->seen);
+
   if (tick <= pit->seen)
     return;
   for (unsigned i = 0; i < 3; i++)
@@ -159,6 +164,7 @@ static void pit_advance(struct board *board, uint64_t now)
 static uint64_t pit_deadline(const struct board *board)
 {
   uint64_t edge = channel_next_edge(&pit_of(board)->channel[0], pit_of(board)->seen);
+
   if (edge == CLOCK_NEVER || hpet_replaces_legacy(board) || !line_reaches(board, 0))
     return CLOCK_NEVER;
   return clock_time(edge, PIT_HERTZ);
@@ -179,6 +185,7 @@ static void channel_start(struct pit_channel *channel, uint64_t tick)
 static void channel_load(struct pit_channel *channel, uint16_t word, uint64_t tick)
 {
   uint32_t count = count_of_word(channel, word);
+
   if (is_periodic(channel) && count < 2)
     count = 2; /* the data sheet forbids 1 here */
   channel->has_count = true;
@@ -218,6 +225,7 @@ void pit_set_gate(struct board *board, bool is_high)
 {
   struct pit_channel *channel = &pit_of(board)->channel[2];
   uint64_t tick = pit_tick(board);
+
   if (channel->gate == is_high)
     return;
   channel_catch_up(channel, tick);
@@ -242,6 +250,7 @@ bool pit_speaker(const struct board *board)
   const struct pit_channel *channel = &pit_of(board)->channel[2];
   struct pit_channel copy = *channel;
   uint64_t tick = pit_tick(board);
+
   channel_catch_up(&copy, tick);
   return channel_output(&copy, tick);
 }
@@ -270,6 +279,7 @@ static void pit_write_control(struct board *board, uint8_t value)
 {
   uint64_t tick = pit_tick(board);
   unsigned number = value >> 6;
+
   if (number == 3) { /* read-back */
     for (unsigned i = 0; i < 3; i++) {
       if (!(value >> (i + 1) & 1))
@@ -302,6 +312,7 @@ static void pit_out(struct board *board, uint16_t port, unsigned size, uint32_t 
 {
   struct pit_channel *channel = &pit_of(board)->channel[port & 3];
   uint8_t byte = (uint8_t)value;
+
   (void)size;
   board_catch_up(board);
   if ((port & 3) == 3) {
@@ -326,6 +337,7 @@ static uint8_t channel_read(struct pit_channel *channel, uint64_t tick)
 {
   uint16_t word = channel->latched ? channel->latch : channel_count(channel, tick);
   bool is_high = channel->access == 2 || (channel->access == 3 && channel->reads_high);
+
   if (channel->has_status) {
     channel->has_status = false;
     return channel->status;
@@ -358,6 +370,7 @@ static void channel_archive(struct archive *archive, struct pit_channel *channel
 {
   bool *const flags[] = {&channel->is_bcd,      &channel->gate,       &channel->has_count, &channel->is_started,
                          &channel->writes_high, &channel->reads_high, &channel->is_paused, &channel->has_status};
+
   archive_most(archive, &channel->mode, 5);
   archive_most(archive, &channel->access, 3);
   for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
@@ -378,6 +391,7 @@ static void channel_archive(struct archive *archive, struct pit_channel *channel
 static void pit_archive(struct archive *archive, struct board *board)
 {
   struct pit *pit = pit_of(board);
+
   for (unsigned i = 0; i < 3; i++)
     channel_archive(archive, &pit->channel[i]);
   archive_value(archive, &pit->seen);

@@ -18,6 +18,7 @@ static void range_map(struct board *board, const struct port_range *range, unsig
 void port_map(struct board *board)
 {
   unsigned count = 0;
+
   for (unsigned i = 0; i < DEVICE_COUNT; i++)
     for (const struct port_range *range = devices[i]->ports; range && range->in; range++) {
       assert(count < PORT_RANGES);
@@ -29,6 +30,7 @@ void port_map(struct board *board)
 static const struct port_range *port_find(const struct board *board, uint16_t port)
 {
   unsigned owner = port < PORT_COUNT ? board->port_owner[port] : 0;
+
   return owner ? board->ranges[owner - 1] : NULL;
 }
 
@@ -36,9 +38,11 @@ static const struct port_range *port_find(const struct board *board, uint16_t po
 static uint32_t port_in_bytes(struct board *board, uint16_t port, unsigned size)
 {
   uint32_t value = 0;
+
   for (unsigned i = 0; i < size; i++) {
     uint16_t place = (uint16_t)(port + i);
     const struct port_range *range = port_find(board, place);
+
     value |= (range ? range->in(board, place, 1) & 0xFF : 0xFF) << 8 * i;
   }
   return value;
@@ -49,6 +53,7 @@ uint32_t board_in(struct board *board, uint16_t port, unsigned size)
   const struct port_range *range = port_find(board, port);
   bool is_whole = range && ((range->flags & PORT_WIDE) || size == 1);
   uint32_t value = is_whole ? range->in(board, port, size) : port_in_bytes(board, port, size);
+
   if (board->is_touched)
     board_settle(board);
   return (uint32_t)(value & ((UINT64_C(1) << 8 * size) - 1));
@@ -57,9 +62,11 @@ uint32_t board_in(struct board *board, uint16_t port, unsigned size)
 static bool port_out_bytes(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   bool is_quiet = true;
+
   for (unsigned i = 0; i < size; i++) {
     uint16_t place = (uint16_t)(port + i);
     const struct port_range *range = port_find(board, place);
+
     if (range)
       range->out(board, place, 1, value >> 8 * i & 0xFF);
     is_quiet = is_quiet && (!range || (range->flags & PORT_QUIET));
@@ -71,6 +78,7 @@ void board_out(struct board *board, uint16_t port, unsigned size, uint32_t value
 {
   const struct port_range *range = port_find(board, port);
   bool is_quiet;
+
   if (range && ((range->flags & PORT_WIDE) || size == 1)) {
     range->out(board, port, size, value);
     is_quiet = range->flags & PORT_QUIET;

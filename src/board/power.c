@@ -39,6 +39,7 @@ enum {
 static uint8_t system_read_61(const struct board *board)
 {
   uint8_t value = board->power.control_61;
+
   if (board_now(board) / REFRESH_TIME & 1)
     value |= CONTROL_REFRESH;
   if (pit_speaker(board))
@@ -65,6 +66,7 @@ static uint32_t system_in(struct board *board, uint16_t port, unsigned size)
 static void system_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   struct power *power = &board->power;
+
   (void)size;
   switch (port) {
   case 0x61:
@@ -117,6 +119,7 @@ static uint32_t debug_in(struct board *board, uint16_t port, unsigned size)
 static void debug_out(struct board *board, uint16_t port, unsigned size, uint32_t value)
 {
   const struct board_host *host = &board->host;
+
   (void)size;
   if (port == 0xE9)
     host->debug(host->data, (uint8_t)value);
@@ -134,6 +137,7 @@ static void power_signal(struct board *board)
 {
   struct power *power = &board->power;
   uint16_t events = power->status & power->enable;
+
   line_set(board, IRQ_SCI, events & (PM_TIMER | PM_GLOBAL | PM_RTC));
   board->is_touched = true; /* the line may have been high; an event that has come has no deadline any more */
   if (power->sleep == POWER_ASLEEP && (events & PM_RTC))
@@ -150,6 +154,7 @@ static void power_advance(struct board *board, uint64_t now)
 {
   struct power *power = &board->power;
   uint64_t ticks = clock_ticks(now, PM_HERTZ), seen = power->seen;
+
   if (ticks <= seen)
     return;
   power->seen = ticks;
@@ -164,6 +169,7 @@ uint64_t power_deadline(const struct board *board)
   const struct power *power = &board->power;
   uint16_t awaited = power->enable & (uint16_t)~power->status;
   uint64_t alarm = awaited & PM_RTC ? rtc_alarm_time(board) : CLOCK_NEVER;
+
   if (board_is_asleep(board))
     return alarm;
   if (!line_reaches(board, IRQ_SCI))
@@ -175,6 +181,7 @@ uint64_t power_deadline(const struct board *board)
 static void power_set_control(struct board *board, uint16_t value)
 {
   struct power *power = &board->power;
+
   power->control = (uint16_t)((value & 0x1C02) | PM_SCI_ENABLED); /* ACPI mode cannot be switched off */
   if (!(value & PM_SLEEP_ENABLE))
     return;
@@ -198,6 +205,7 @@ static void power_block(struct board *board, uint8_t ret_bytes[12])
 {
   const struct power *power = &board->power;
   uint64_t now = board_now(board);
+
   power_catch_up(board, now);
   uint32_t words[3] = {power->status | (uint32_t)power->enable << 16, power->control,
                        (uint32_t)clock_ticks(now, PM_HERTZ) & PM_TIMER_MASK};
@@ -210,6 +218,7 @@ static uint32_t power_in(struct board *board, uint16_t port, unsigned size)
   uint8_t bytes[12];
   uint32_t value = 0;
   unsigned offset = port - PM_START;
+
   power_block(board, bytes);
   for (unsigned i = 0; i < size; i++)
     value |= (uint32_t)(offset + i < sizeof(bytes) ? bytes[offset + i] : 0xFF) << 8 * i;
@@ -222,6 +231,7 @@ static void power_write_byte(struct board *board, unsigned offset, uint8_t value
   struct power *power = &board->power;
   unsigned shift = 8 * (offset & 1);
   uint16_t word = (uint16_t)(value << shift), others = (uint16_t)(0xFF00 >> shift);
+
   switch (offset & ~1u) {
   case 0:
     power->status &= (uint16_t)~word;
@@ -270,6 +280,7 @@ void board_wake(struct board *board)
 {
   const struct power *power = &board->power;
   uint16_t events = power->status & ((power->enable & PM_RTC) | PM_POWER_BUTTON);
+
   board_reset(board);
   board->power.status = PM_WAKE | events;
 }
@@ -282,6 +293,7 @@ void board_wake(struct board *board)
 void power_init_processor(struct board *board, struct lapic *lapic)
 {
   unsigned number = lapic_number(board, lapic);
+
   if (number == 0) {
     board->power.was_init = true;
     board_set_a20(board, true);
@@ -301,6 +313,7 @@ void power_init_signal(struct board *board)
 static void power_reset(struct board *board)
 {
   uint8_t kept = board->power.was_init ? board->power.control_92 & 0x01 : 0;
+
   board->power =
     (struct power){.control = PM_SCI_ENABLED, .control_92 = kept, .seen = clock_ticks(board_now(board), PM_HERTZ)};
 }
@@ -310,6 +323,7 @@ static void power_reset(struct board *board)
 static void power_archive(struct archive *archive, struct board *board)
 {
   struct power *power = &board->power;
+
   archive_value(archive, &power->control_61);
   archive_value(archive, &power->control_92);
   archive_flag(archive, &power->was_init);

@@ -58,12 +58,14 @@ static bool rtc_is_running(const struct rtc *rtc)
 static int64_t rtc_seconds(const struct rtc *rtc, uint64_t now)
 {
   int64_t seconds = rtc->seconds + (int64_t)(clock_since(rtc->base, now) / CLOCK_SECOND);
+
   return seconds > YEAR_MAX ? YEAR_MAX : seconds;
 }
 
 static uint8_t rtc_encode(const struct rtc *rtc, int number)
 {
   unsigned value = (unsigned)number;
+
   return (uint8_t)(rtc->cmos[RTC_B] & B_BINARY ? value : value / 10 % 10 << 4 | value % 10);
 }
 
@@ -92,6 +94,7 @@ static void rtc_show(struct rtc *rtc, uint64_t now)
 {
   time_t seconds = rtc_seconds(rtc, now);
   struct tm date;
+
   if (!rtc_is_running(rtc) || !gmtime_r(&seconds, &date))
     return;
   int year = date.tm_year + 1900;
@@ -119,6 +122,7 @@ static void rtc_take(struct rtc *rtc, uint64_t now)
   };
   uint64_t phase = clock_since(rtc->base, now) % CLOCK_SECOND;
   int64_t seconds = timegm(&date);
+
   rtc->seconds = seconds > YEAR_MAX ? YEAR_MAX : seconds < YEAR_MIN ? YEAR_MIN : seconds;
   rtc->base = now - clock_earlier(phase, now);
 }
@@ -129,6 +133,7 @@ static void rtc_take(struct rtc *rtc, uint64_t now)
 static uint64_t rtc_period(const struct rtc *rtc)
 {
   unsigned rate = rtc->cmos[RTC_A] & A_RATE;
+
   if (rate == 0 || (rtc->cmos[RTC_A] & A_DIVIDER_RESET) == A_DIVIDER_RESET)
     return 0;
   return UINT64_C(1) << (rate <= 2 ? rate + 6 : rate - 1); /* 1 and 2 stand for 256 and 128 Hz */
@@ -140,8 +145,10 @@ static int64_t rtc_next_alarm(const struct rtc *rtc, int64_t after)
 {
   const uint8_t *cmos = rtc->cmos;
   int64_t second = after + 1;
+
   for (unsigned i = 0; i < 24 + 60 + 60 + 3; i++) {
     int64_t day = ((second % DAY_SECONDS) + DAY_SECONDS) % DAY_SECONDS;
+
     if (cmos[RTC_HOUR_ALARM] < ALARM_ANY && rtc_decode_hour(rtc, cmos[RTC_HOUR_ALARM]) != day / 3600)
       second += 3600 - day % 3600;
     else if (cmos[RTC_MINUTE_ALARM] < ALARM_ANY && rtc_decode(rtc, cmos[RTC_MINUTE_ALARM]) != day / 60 % 60)
@@ -158,6 +165,7 @@ void rtc_signal(struct board *board)
 {
   uint8_t *cmos = board->rtc.cmos;
   bool is_on = cmos[RTC_C] & cmos[RTC_B] & (FLAG_PERIODIC | FLAG_ALARM | FLAG_UPDATE);
+
   cmos[RTC_C] = (uint8_t)((cmos[RTC_C] & ~C_IRQ) | (is_on ? C_IRQ : 0));
   if (!hpet_replaces_legacy(board))
     line_set(board, IRQ_RTC, is_on);
@@ -168,6 +176,7 @@ void rtc_advance(struct board *board, uint64_t now)
   struct rtc *rtc = &board->rtc;
   uint64_t period = rtc_period(rtc), seen = rtc->seen;
   uint8_t flags = 0;
+
   if (now <= seen)
     return;
   rtc->seen = now;
@@ -175,6 +184,7 @@ void rtc_advance(struct board *board, uint64_t now)
     flags |= FLAG_PERIODIC;
   if (rtc_is_running(rtc)) {
     int64_t before = rtc_seconds(rtc, seen), after = rtc_seconds(rtc, now);
+
     if (before != after)
       flags |= FLAG_UPDATE;
     if (before != after && rtc_next_alarm(rtc, before) <= after)
@@ -192,6 +202,7 @@ void rtc_advance(struct board *board, uint64_t now)
 static uint64_t rtc_second_time(const struct rtc *rtc, int64_t second)
 {
   uint64_t ahead = (uint64_t)(second - rtc->seconds);
+
   if (second > YEAR_MAX)
     return CLOCK_NEVER;
   return ahead > (CLOCK_NEVER - rtc->base) / CLOCK_SECOND ? CLOCK_NEVER : rtc->base + ahead * CLOCK_SECOND;
@@ -200,6 +211,7 @@ static uint64_t rtc_second_time(const struct rtc *rtc, int64_t second)
 uint64_t rtc_alarm_time(const struct board *board)
 {
   const struct rtc *rtc = &board->rtc;
+
   if (!(rtc->cmos[RTC_B] & FLAG_ALARM) || !rtc_is_running(rtc))
     return CLOCK_NEVER;
   int64_t alarm = rtc_next_alarm(rtc, rtc_seconds(rtc, rtc->seen));
@@ -211,6 +223,7 @@ static uint64_t rtc_deadline(const struct board *board)
   const struct rtc *rtc = &board->rtc;
   uint64_t period = rtc_period(rtc), deadline = CLOCK_NEVER;
   uint8_t enabled = rtc->cmos[RTC_B];
+
   if ((rtc->cmos[RTC_C] & C_IRQ) || !(enabled & (FLAG_PERIODIC | FLAG_ALARM | FLAG_UPDATE)))
     return CLOCK_NEVER;
   if (hpet_replaces_legacy(board) || !line_reaches(board, IRQ_RTC))
@@ -230,6 +243,7 @@ static uint8_t rtc_read(struct board *board, unsigned index)
 {
   struct rtc *rtc = &board->rtc;
   uint64_t now = board_now(board);
+
   rtc_advance(board, now);
   rtc_show(rtc, now);
   uint8_t value = rtc->cmos[index];
@@ -253,6 +267,7 @@ static bool is_time(unsigned index)
 static void rtc_write_control(struct rtc *rtc, unsigned index, uint8_t value, uint64_t now)
 {
   bool was_running = rtc_is_running(rtc), was_reset = (rtc->cmos[RTC_A] & A_DIVIDER_RESET) == A_DIVIDER_RESET;
+
   rtc->cmos[index] = value;
   if (index == RTC_B && (value & B_SET))
     rtc->cmos[RTC_B] &= (uint8_t)~FLAG_UPDATE; /* SET clears UIE */
@@ -267,6 +282,7 @@ static void rtc_write(struct board *board, unsigned index, uint8_t value)
 {
   struct rtc *rtc = &board->rtc;
   uint64_t now = board_now(board);
+
   rtc_advance(board, now);
   rtc_show(rtc, now);
   switch (index) {
@@ -310,6 +326,7 @@ static void rtc_reset(struct board *board)
 {
   struct rtc *rtc = &board->rtc;
   uint64_t now = board_now(board);
+
   if (now < rtc->seen) { /* the machine's time starts again */
     rtc->seconds = rtc_seconds(rtc, rtc->seen);
     rtc->base = 0;
@@ -325,6 +342,7 @@ static void rtc_power_on(struct board *board)
 {
   struct rtc *rtc = &board->rtc;
   int64_t seconds = board->config.wall_clock;
+
   *rtc = (struct rtc){.seconds = seconds > YEAR_MAX ? YEAR_MAX : seconds < YEAR_MIN ? YEAR_MIN : seconds};
   rtc->cmos[RTC_A] = 0x26; /* 32768 Hz, 1024 interrupts in a second: what a PC's firmware leaves */
   rtc->cmos[RTC_B] = B_24_HOURS;
@@ -337,6 +355,7 @@ static void rtc_power_on(struct board *board)
 static void rtc_archive(struct archive *archive, struct board *board)
 {
   struct rtc *rtc = &board->rtc;
+
   archive_most(archive, &rtc->index, CMOS_SIZE - 1);
   archive_flag(archive, &rtc->nmi_is_masked);
   archive_array(archive, rtc->cmos);

@@ -27,6 +27,7 @@ void board_archive(struct archive *archive, struct board *board)
 size_t board_save(struct board *board, void *bytes, size_t size)
 {
   struct archive archive = archive_writer(bytes, size);
+
   board_archive(&archive, board);
   return archive.at;
 }
@@ -34,6 +35,7 @@ size_t board_save(struct board *board, void *bytes, size_t size)
 int board_load(struct board *board, const void *bytes, size_t size)
 {
   struct archive archive = archive_reader(bytes, size);
+
   board_archive(&archive, board);
   int error = archive_end(&archive);
   if (error >= 0)

@@ -89,6 +89,7 @@ static struct uart *uart_of(const struct board *board)
 static unsigned uart_trigger(const struct uart *uart)
 {
   static const uint8_t levels[4] = {1, 4, 8, 14};
+
   return uart->fcr & FCR_ENABLE ? levels[uart->fcr >> 6] : 1;
 }
 
@@ -111,6 +112,7 @@ static uint8_t uart_identify(const struct uart *uart)
 static void uart_signal(struct board *board)
 {
   const struct uart *uart = uart_of(board);
+
   line_set(board, IRQ_SERIAL, uart_identify(uart) != IIR_NONE && (uart->mcr & MCR_OUT2));
 }
 
@@ -126,6 +128,7 @@ static void uart_restart_timeout(struct uart *uart, uint64_t now)
 static void uart_advance(struct board *board, uint64_t now)
 {
   struct uart *uart = uart_of(board);
+
   if (now < uart->timeout)
     return;
   uart->timeout = CLOCK_NEVER;
@@ -138,6 +141,7 @@ static uint64_t uart_deadline(const struct board *board)
 {
   const struct uart *uart = uart_of(board);
   bool is_heard = (uart->ier & IER_RECEIVED) && (uart->mcr & MCR_OUT2) && uart_identify(uart) == IIR_NONE;
+
   return is_heard && line_reaches(board, IRQ_SERIAL) ? uart->timeout : CLOCK_NEVER;
 }
 
@@ -146,6 +150,7 @@ static uint64_t uart_deadline(const struct board *board)
 static void uart_put(struct uart *uart, uint8_t byte, uint64_t now)
 {
   unsigned size = uart->fcr & FCR_ENABLE ? UART_FIFO : 1;
+
   if (uart->count < size)
     uart->fifo[(uart->first + uart->count++) % UART_FIFO] = byte;
   else {
@@ -171,6 +176,7 @@ bool board_serial_receive(struct board *board, uint8_t byte)
 {
   struct uart *uart = uart_of(board);
   unsigned size = uart->fcr & FCR_ENABLE ? UART_FIFO : 1;
+
   if (uart->count >= size || (uart->mcr & MCR_LOOP) || board_is_asleep(board))
     return false;
   uart_advance(board, board_now(board));
@@ -191,6 +197,7 @@ static void uart_count_poll(struct uart *uart)
 bool board_serial_is_awaited(const struct board *board)
 {
   const struct uart *uart = uart_of(board);
+
   return !board_is_asleep(board) && ((uart->ier & IER_RECEIVED) || uart->polls == UART_POLLS);
 }
 
@@ -199,6 +206,7 @@ bool board_serial_is_awaited(const struct board *board)
 static void uart_send(struct board *board, uint8_t byte)
 {
   struct uart *uart = uart_of(board);
+
   uart->is_sent = false;
   uart_signal(board); /* IRQ 4 falls, so that its next edge can be seen */
   if (uart->mcr & MCR_LOOP)
@@ -213,6 +221,7 @@ static void uart_send(struct board *board, uint8_t byte)
 static uint8_t uart_modem_lines(const struct uart *uart)
 {
   uint8_t mcr = uart->mcr;
+
   if (!(mcr & MCR_LOOP))
     return MSR_CTS | MSR_DSR | MSR_DCD;
   return (uint8_t)((mcr & MCR_RTS ? MSR_CTS : 0) | (mcr & MCR_DTR ? MSR_DSR : 0) | (mcr & MCR_OUT1 ? MSR_RI : 0) |
@@ -222,6 +231,7 @@ static uint8_t uart_modem_lines(const struct uart *uart)
 static void uart_update_modem(struct uart *uart)
 {
   uint8_t lines = uart_modem_lines(uart), changes = (uint8_t)((lines ^ uart->msr) >> 4);
+
   if (lines & MSR_RI) /* only its trailing edge counts */
     changes &= (uint8_t)~MSR_DELTA_RI;
   uart->msr = (uint8_t)(lines | (uart->msr & 0x0F) | changes);
@@ -232,6 +242,7 @@ static void uart_update_modem(struct uart *uart)
 static uint8_t uart_read_lsr(struct uart *uart)
 {
   uint8_t value = (uint8_t)(LSR_SENT | uart->errors | (uart->count ? LSR_READY : 0));
+
   uart->errors = 0;
   return value;
 }
@@ -239,6 +250,7 @@ static uint8_t uart_read_lsr(struct uart *uart)
 static uint8_t uart_read_iir(struct uart *uart)
 {
   uint8_t value = uart_identify(uart);
+
   if (value == IIR_SENT)
     uart->is_sent = false;
   return (uint8_t)(value | (uart->fcr & FCR_ENABLE ? IIR_FIFO : 0));
@@ -247,6 +259,7 @@ static uint8_t uart_read_iir(struct uart *uart)
 static uint8_t uart_read_msr(struct uart *uart)
 {
   uint8_t value = uart->msr;
+
   uart->msr &= 0xF0;
   return value;
 }
@@ -281,6 +294,7 @@ static uint32_t uart_in(struct board *board, uint16_t port, unsigned size)
 {
   struct uart *uart = uart_of(board);
   uint64_t now = board_now(board);
+
   (void)size;
   uart_advance(board, now);
   uint8_t before = uart_identify(uart);
@@ -303,6 +317,7 @@ static void uart_write_ier(struct uart *uart, uint8_t value)
 static void uart_write_fcr(struct uart *uart, uint8_t value, uint64_t now)
 {
   bool toggles = (uart->fcr ^ value) & FCR_ENABLE; /* which clears both FIFOs */
+
   if ((value & FCR_CLEAR_RECEIVER) || toggles)
     uart->count = 0;
   uart->fcr = value & FCR_ENABLE ? value & (uint8_t) ~(FCR_CLEAR_RECEIVER | FCR_CLEAR_SENDER) : 0;
@@ -312,6 +327,7 @@ static void uart_write_fcr(struct uart *uart, uint8_t value, uint64_t now)
 static void uart_write_lcr(struct uart *uart, uint8_t value)
 {
   bool starts_break = (value & ~uart->lcr) & LCR_BREAK;
+
   uart->lcr = value;
   if (starts_break && (uart->mcr & MCR_LOOP))
     uart->errors |= LSR_BREAK;
@@ -322,6 +338,7 @@ static void uart_out(struct board *board, uint16_t port, unsigned size, uint32_t
   struct uart *uart = uart_of(board);
   uint8_t byte = (uint8_t)value;
   uint64_t now = board_now(board);
+
   (void)size;
   uart_advance(board, now);
   uart->polls = 0;
@@ -367,6 +384,7 @@ static void uart_reset(struct board *board)
 static void uart_archive(struct archive *archive, struct board *board)
 {
   struct uart *uart = uart_of(board);
+
   archive_array(archive, uart->fifo);
   archive_most(archive, &uart->first, UART_FIFO - 1);
   archive_most(archive, &uart->count, UART_FIFO);

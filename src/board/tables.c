@@ -55,6 +55,7 @@ void tables_patch(struct tables *tables, size_t offset, uint32_t value)
 void tables_seal(struct tables *tables, size_t start, size_t size, size_t sum)
 {
   uint8_t total = 0;
+
   if (tables->is_full || start + size > tables->used)
     return;
   tables->bytes[sum] = 0;
@@ -86,6 +87,7 @@ static size_t table_begin(struct tables *tables, const char *signature, unsigned
 static uint64_t table_end(struct tables *tables, size_t start)
 {
   size_t size = tables->used - start;
+
   tables_patch(tables, start + LENGTH_OFFSET, (uint32_t)size);
   tables_seal(tables, start, size, start + SUM_OFFSET);
   return tables->address + start;
@@ -122,6 +124,7 @@ static uint64_t put_dsdt(struct tables *tables)
   static const uint8_t aml[] = {0x08, '_', 'S', '3', '_',  0x12, 0x06, 0x04, 0x01, 0x01, 0x00, 0x00, 0x08,
                                 '_',  'S', '5', '_', 0x12, 0x08, 0x04, 0x0A, 0x05, 0x0A, 0x05, 0x00, 0x00};
   size_t start = table_begin(tables, "DSDT", 1);
+
   for (unsigned i = 0; i < sizeof(aml); i++)
     tables_put(tables, aml[i], 1);
   return table_end(tables, start);
@@ -161,6 +164,7 @@ static void put_fadt_legacy(struct tables *tables, uint64_t facs, uint64_t dsdt)
 static uint64_t put_fadt(struct tables *tables, uint64_t facs, uint64_t dsdt)
 {
   size_t start = table_begin(tables, "FACP", 3);
+
   put_fadt_legacy(tables, facs, dsdt);
   tables_put(tables, 0, 8); /* the FACS lies below 4 GiB */
   tables_put(tables, dsdt, 8);
@@ -190,6 +194,7 @@ static void put_override(struct tables *tables, unsigned irq, unsigned pin, unsi
 static uint64_t put_madt(const struct board *board, struct tables *tables)
 {
   size_t start = table_begin(tables, "APIC", 1);
+
   tables_put(tables, board->lapics[0].base & ~UINT64_C(0xFFF), 4);
   tables_put(tables, 1, 4); /* two 8259A are there too */
   for (unsigned i = 0; i < board->config.cpus; i++) {
@@ -217,6 +222,7 @@ static uint64_t put_madt(const struct board *board, struct tables *tables)
 static uint64_t put_hpet(struct tables *tables)
 {
   size_t start = table_begin(tables, "HPET", 1);
+
   tables_put(tables, HPET_CAPABILITIES & UINT32_MAX, 4);
   put_address(tables, SPACE_MEMORY, 64, 0, HPET_BASE);
   tables_put(tables, 0, 1);
@@ -231,6 +237,7 @@ static uint64_t put_root(struct tables *tables, const char *signature, const uin
                          unsigned size)
 {
   size_t start = table_begin(tables, signature, 1);
+
   for (unsigned i = 0; i < count; i++)
     tables_put(tables, places[i], size);
   return table_end(tables, start);
@@ -240,6 +247,7 @@ static uint64_t put_root(struct tables *tables, const char *signature, const uin
 static void put_rsdp(struct tables *tables, size_t start, uint64_t rsdt, uint64_t xsdt)
 {
   struct tables head = *tables;
+
   head.used = start;
   tables_put_text(&head, "RSD PTR ", 8);
   tables_put(&head, 0, 1); /* checksum of the first 20 bytes */
@@ -258,6 +266,7 @@ size_t board_tables(const struct board *board, uint64_t address, uint8_t *bytes,
   struct tables tables = {.bytes = bytes, .size = size, .address = address};
   uint64_t places[TABLES_MAX];
   unsigned count = 0;
+
   tables_align(&tables, 16);
   size_t rsdp = tables.used;
   tables_put(&tables, 0, RSDP_SIZE);

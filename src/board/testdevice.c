@@ -35,6 +35,7 @@ static bool testdevice_owns(const struct board *board, uint64_t address)
 static uint64_t testdevice_read_memory(struct board *board, uint64_t address, unsigned size)
 {
   uint64_t offset = address - TESTDEVICE_BASE, value = 0;
+
   for (unsigned i = 0; i < size && offset + i < TESTDEVICE_SIZE; i++)
     value |= (uint64_t)testdevice_of(board)->memory[offset + i] << 8 * i;
   return value;
@@ -43,6 +44,7 @@ static uint64_t testdevice_read_memory(struct board *board, uint64_t address, un
 static void testdevice_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   uint64_t offset = address - TESTDEVICE_BASE;
+
   for (unsigned i = 0; i < size && offset + i < TESTDEVICE_SIZE; i++)
     testdevice_of(board)->memory[offset + i] = (uint8_t)(value >> 8 * i);
 }
@@ -90,6 +92,7 @@ static void testdevice_reset(struct board *board)
 static void testdevice_archive(struct archive *archive, struct board *board)
 {
   struct testdevice *testdevice = testdevice_of(board);
+
   archive_value(archive, &testdevice->latch);
   if (board->config.has_test_device)
     archive_bytes(archive, testdevice->memory, TESTDEVICE_SIZE);

@@ -69,6 +69,7 @@ struct board_screen board_screen(const struct board *board)
   unsigned lines = (crtc[CRTC_LINES] | (crtc[CRTC_OVERFLOW] & 0x02u) << 7 | (crtc[CRTC_OVERFLOW] & 0x40u) << 3) + 1;
   unsigned height = (crtc[CRTC_ROW_HEIGHT] & 0x1Fu) + 1;
   bool is_visible = (crtc[CRTC_CURSOR_START] & 0x1F) <= (crtc[CRTC_CURSOR_END] & 0x1F);
+
   return (struct board_screen){
     .start = vga_pair(vga, CRTC_START_HIGH),
     .cursor = vga_pair(vga, CRTC_CURSOR_HIGH),
@@ -95,6 +96,7 @@ static uint8_t vga_status(struct board *board)
 {
   uint64_t now = board_now(board), line = now / LINE_TIME % LINES;
   uint8_t status = 0;
+
   vga_of(board)->is_attribute_data = false;
   if (line >= LINES_SHOWN || now % LINE_TIME >= LINE_SHOWN)
     status |= STATUS_BLANK;
@@ -109,6 +111,7 @@ static uint8_t vga_status(struct board *board)
 static void vga_write_crtc(struct vga *vga, uint8_t value)
 {
   uint8_t *place = &vga->crtc[vga->crtc_index];
+
   if (vga->crtc_index > CRTC_LAST)
     return;
   if (!(vga->crtc[CRTC_PROTECT] & 0x80) || vga->crtc_index > CRTC_OVERFLOW)
@@ -135,6 +138,7 @@ static void vga_write_dac(struct vga *vga, uint8_t value)
 static uint8_t vga_read_dac(struct vga *vga)
 {
   uint8_t value = vga->dac[vga->dac_read];
+
   vga->dac_read = (uint16_t)((vga->dac_read + 1) % sizeof(vga->dac));
   return value;
 }
@@ -142,6 +146,7 @@ static uint8_t vga_read_dac(struct vga *vga)
 static uint32_t vga_in(struct board *board, uint16_t port, unsigned size)
 {
   struct vga *vga = vga_of(board);
+
   (void)size;
   switch (port) {
   case 0x3C0:
@@ -188,6 +193,7 @@ static void vga_out(struct board *board, uint16_t port, unsigned size, uint32_t 
 {
   struct vga *vga = vga_of(board);
   uint8_t byte = (uint8_t)value;
+
   (void)size;
   switch (port) {
   case 0x3C0:
@@ -242,6 +248,7 @@ static void vga_out(struct board *board, uint16_t port, unsigned size, uint32_t 
 static void vga_reset(struct board *board)
 {
   struct vga *vga = vga_of(board);
+
   *vga = (struct vga){.misc = 0x67, .dac_mask = 0xFF, .attribute_index = 0x20};
   memcpy(vga->crtc, mode3_crtc, sizeof(mode3_crtc));
   memcpy(vga->sequencer, mode3_sequencer, sizeof(mode3_sequencer));
@@ -254,6 +261,7 @@ static void vga_reset(struct board *board)
 static void vga_archive(struct archive *archive, struct board *board)
 {
   struct vga *vga = vga_of(board);
+
   archive_most(archive, &vga->crtc_index, sizeof(vga->crtc) - 1);
   archive_array(archive, vga->crtc);
   archive_most(archive, &vga->sequencer_index, sizeof(vga->sequencer) - 1);

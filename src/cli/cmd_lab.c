@@ -52,6 +52,7 @@ struct lab_arguments {
 static int screen_text(struct machine *machine, struct text *text)
 {
   struct machine_screen screen = machine_screen_all(machine);
+
   for (unsigned row = 0; row < screen.rows; row++)
     if (machine_screen_row_text(&screen, row, text) < 0 || text_add(text, "\n") < 0)
       return -ENOMEM;
@@ -68,6 +69,7 @@ static int lab_run(const struct lab *lab, const struct lb_cpu *cpu, struct text 
   const char *why = NULL;
   int verdict = -1;
   int error = machine_new(&config, NULL, &machine);
+
   if (error >= 0)
     error = machine_load_kernel(machine, &image, "", NULL, NULL, 0, &why);
   if (error < 0) {
@@ -99,6 +101,7 @@ static void print_list(void)
 static void print_list_json(void)
 {
   struct page page;
+
   cli_page_open(&page, true, false);
   page_array(&page, "labs");
   for (size_t i = 0; i < LAB_COUNT; i++) {
@@ -116,6 +119,7 @@ static void print_list_json(void)
 static void print_result_json(const struct lab *lab, const struct lb_cpu *cpu, int verdict, const struct text *text)
 {
   struct page page;
+
   cli_page_open(&page, true, false);
   page_put(&page, "lab", lab->name);
   page_put(&page, "cpu", cpu->name);
@@ -129,6 +133,7 @@ static bool lab_show(const struct lab_arguments *arguments, const struct lab *la
 {
   const struct lb_cpu *cpu = arguments->cpu;
   struct text text = {0};
+
   if (!cpu && cli_find_cpu(lab->cpu, &cpu) < 0)
     return false;
   *ret_verdict = lab_run(lab, cpu, &text);
@@ -143,8 +148,10 @@ static bool lab_show(const struct lab_arguments *arguments, const struct lab *la
 static int show_all(const struct lab_arguments *arguments)
 {
   unsigned counts[LAB_VERDICTS + 1] = {0};
+
   for (size_t i = 0; i < LAB_COUNT; i++) {
     int verdict = -1;
+
     if (!arguments->shared.is_json)
       printf("%s---- %s: %s\n", i ? "\n" : "", lab_table[i].name, lab_table[i].text);
     lab_show(arguments, &lab_table[i], &verdict);
@@ -160,6 +167,7 @@ static int show_one(const struct lab_arguments *arguments)
 {
   for (size_t i = 0; i < LAB_COUNT; i++) {
     int verdict = -1;
+
     if (!strcmp(lab_table[i].name, arguments->name))
       return lab_show(arguments, &lab_table[i], &verdict) ? CLI_OK : CLI_FAILURE;
   }
@@ -174,6 +182,7 @@ static const struct argp_child children[] = {SHARED_JSON, SHARED_OUTPUT, SHARED_
 static error_t parse_option(int key, char *value, struct argp_state *state)
 {
   struct lab_arguments *arguments = state->input;
+
   switch (key) {
   case 'c':
     arguments->cpu = cli_option_cpu(value);

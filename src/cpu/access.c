@@ -25,6 +25,7 @@ _Noreturn static void segment_fault(struct cpu *cpu, unsigned segment)
 static bool is_type_right(const struct cpu_segment *segment, unsigned access)
 {
   bool is_code = segment->access & SEGMENT_CODE;
+
   if (!(segment->access & SEGMENT_P) || !(segment->access & SEGMENT_S))
     return false;
   if (access & ACCESS_WRITE)
@@ -36,6 +37,7 @@ static bool is_inside(const struct cpu_segment *segment, uint64_t offset, unsign
 {
   uint64_t last = offset + size - 1;
   bool is_down = !(segment->access & SEGMENT_CODE) && (segment->access & SEGMENT_EXPAND_DOWN);
+
   if (!is_down)
     return last <= segment->limit;
   uint64_t most = segment->access & SEGMENT_DB ? 0xFFFFFFFF : 0xFFFF;
@@ -45,6 +47,7 @@ static bool is_inside(const struct cpu_segment *segment, uint64_t offset, unsign
 uint64_t access_linear_slow(struct cpu *cpu, unsigned number, uint64_t offset, unsigned size, unsigned access)
 {
   const struct cpu_segment *segment = &cpu->segment[number];
+
   if (segment_is_protected(cpu) && !is_type_right(segment, access))
     segment_fault(cpu, number);
   if (!is_inside(segment, offset, size))
@@ -110,6 +113,7 @@ static void check_canonical(struct cpu *cpu, unsigned segment, uint64_t linear)
 static void check_alignment(struct cpu *cpu, uint64_t linear, unsigned size)
 {
   bool is_checked = cpu->cpl == 3 && (cpu->cr0 & CR0_AM) && (cpu->eflags & FLAG_AC);
+
   if (is_checked && (linear & (size - 1)))
     fault_raise(cpu, EXCEPTION_AC, 0);
 }
@@ -118,6 +122,7 @@ static void check_alignment(struct cpu *cpu, uint64_t linear, unsigned size)
 static void tlb_fill(struct cpu *cpu, uint64_t linear, unsigned wants, const struct paging_page *page)
 {
   uint8_t *at = memory_at(cpu->memory, page->physical);
+
   if (!at || page->is_guarded || (wants & PAGING_IMPLICIT))
     return;
   uint64_t number = (uint64_t)(at - cpu->memory->ram) / PAGE_SIZE;
@@ -132,6 +137,7 @@ static void tlb_fill(struct cpu *cpu, uint64_t linear, unsigned wants, const str
 static uint64_t translate(struct cpu *cpu, uint64_t linear, unsigned wants)
 {
   struct paging_page page = paging_translate(cpu, linear, wants);
+
   tlb_fill(cpu, linear, wants, &page);
   return page.physical | (linear & PAGE_MASK);
 }
@@ -145,6 +151,7 @@ struct pieces {
 static struct pieces translate_pieces(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, unsigned wants)
 {
   struct pieces pieces = {.first = size};
+
   if (!access_is_whole(linear, size)) {
     pieces.first = (unsigned)(PAGE_SIZE - (linear & PAGE_MASK));
     uint64_t next = (linear + pieces.first) & cpu->linear_mask;
@@ -187,6 +194,7 @@ static void guard_devices(struct cpu *cpu, const struct pieces *pieces, unsigned
 {
   bool is_memory = memory_at(cpu->memory, pieces->physical[0]) &&
                    (pieces->first == size || memory_at(cpu->memory, pieces->physical[1]));
+
   if (!is_memory)
     fault_unless_alone(cpu);
 }
@@ -263,6 +271,7 @@ static struct pieces many(struct cpu *cpu, unsigned segment, uint64_t offset, un
                           uint64_t *ret_linear)
 {
   uint64_t linear = access_linear(cpu, segment, offset, size, access);
+
   check_canonical(cpu, segment, linear);
   *ret_linear = linear;
   return translate_pieces(cpu, segment, linear, size, privilege(cpu) | (access & ACCESS_WRITE ? PAGING_WRITE : 0));
@@ -272,6 +281,7 @@ void access_read(struct cpu *cpu, unsigned segment, uint64_t offset, void *bytes
 {
   uint64_t linear;
   struct pieces pieces = many(cpu, segment, offset, size, ACCESS_READ, &linear);
+
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_READ);
   if (cpu->counts_cache)
@@ -289,6 +299,7 @@ void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void
 {
   uint64_t linear;
   struct pieces pieces = many(cpu, segment, offset, size, ACCESS_WRITE, &linear);
+
   if (cpu->dr_access)
     system_data_breakpoints(cpu, linear, size, ACCESS_WRITE);
   if (cpu->counts_cache)
@@ -306,6 +317,7 @@ void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void
 void access_check_write(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size)
 {
   uint64_t linear;
+
   many(cpu, segment, offset, size, ACCESS_WRITE, &linear);
 }
 
@@ -313,6 +325,7 @@ uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   uint64_t tag = linear & ~PAGE_MASK;
+
   if ((access & ACCESS_WRITE ? entry->write : entry->read) != tag)
     return NULL;
   *ret_size = (unsigned)(PAGE_SIZE - (linear & PAGE_MASK));
@@ -343,6 +356,7 @@ void access_flush(struct cpu *cpu, bool with_global)
 void access_flush_page(struct cpu *cpu, uint64_t linear)
 {
   unsigned shift = cpu->tlb_shift;
+
   for (unsigned which = 0; which < 2; which++) {
     cpu->tlbs[which][linear / PAGE_SIZE % TLB_ENTRIES] = (struct cpu_tlb_entry){.read = NO_TAG, .write = NO_TAG};
     for (unsigned i = 0; shift > 12 && i < TLB_ENTRIES; i++)
@@ -358,6 +372,7 @@ static void forget_writes(struct cpu *cpu, uintptr_t page)
   for (unsigned which = 0; which < 2; which++)
     for (unsigned i = 0; i < TLB_ENTRIES; i++) {
       struct cpu_tlb_entry *entry = &cpu->tlbs[which][i];
+
       if (entry->write != NO_TAG && entry->write + entry->host == page)
         entry->write = NO_TAG;
     }
@@ -367,6 +382,7 @@ static void forget_writes(struct cpu *cpu, uintptr_t page)
 void access_flush_writes(struct cpu *cpu, uint64_t physical)
 {
   const struct memory *memory = cpu->memory;
+
   for (unsigned i = 0; i < memory->cpu_count; i++)
     forget_writes(memory->cpus[i], (uintptr_t)memory_at(memory, physical));
 }

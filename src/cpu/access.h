@@ -22,6 +22,7 @@ uint64_t access_linear_slow(struct cpu *cpu, unsigned segment, uint64_t offset, 
 static inline uint64_t access_linear(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, unsigned access)
 {
   const struct cpu_segment *s = &cpu->segment[segment];
+
   if (__builtin_expect(s->ease & access, 1))
     return (s->linear_base + offset) & cpu->linear_mask;
   if ((s->bounded & access) && offset + size - 1 <= s->limit)
@@ -50,6 +51,7 @@ static inline uint64_t access_tag(uint64_t linear, unsigned size)
 static inline uint64_t access_fetch(const void *at, unsigned size)
 {
   uint64_t value = 0;
+
   memcpy(&value, at, size); /* little-endian hosts */
   return value;
 }
@@ -58,6 +60,7 @@ static inline uint64_t access_fetch(const void *at, unsigned size)
 static inline uint64_t access_load_linear(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+
   if (__builtin_expect(entry->read == access_tag(linear, size), 1))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
   return access_load_slow(cpu, segment, linear, size, false);
@@ -67,6 +70,7 @@ static inline void access_store_linear(struct cpu *cpu, unsigned segment, uint64
                                        uint64_t value)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+
   if (__builtin_expect(entry->write == access_tag(linear, size), 1))
     memcpy((void *)(uintptr_t)(linear + entry->host), &value, size);
   else
@@ -88,6 +92,7 @@ static inline uint64_t access_load_to_modify(struct cpu *cpu, unsigned segment, 
 {
   uint64_t linear = access_linear(cpu, segment, offset, size, ACCESS_WRITE);
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+
   if (__builtin_expect(entry->write == access_tag(linear, size), 1))
     return access_fetch((const void *)(uintptr_t)(linear + entry->host), size);
   return access_load_slow(cpu, segment, linear, size, true);

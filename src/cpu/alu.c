@@ -44,6 +44,7 @@ ALWAYS_INLINE const struct insn *alu_run(struct cpu *cpu, const struct insn *ins
   struct place place;
   bool is_written = operation != ALU_CMP && operation != ALU_TEST;
   unsigned access = is_written && form_is_memory(shape.form) ? ACCESS_WRITE : ACCESS_READ;
+
   if (!operand_find(cpu, insn, shape, access, &place))
     return shape.slow(cpu, insn);
   uint64_t b = operand_second(cpu, insn, shape, &place) & size_mask(shape.size);
@@ -72,6 +73,7 @@ FORMS_ANY(alu_test, alu_run, ALU_TEST);
 ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *insn, struct shape shape, bool is_up)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
     return shape.slow(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, shape, &place);
@@ -88,6 +90,7 @@ ALWAYS_INLINE const struct insn *alu_step(struct cpu *cpu, const struct insn *in
 ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
     return shape.slow(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, shape, &place);
@@ -99,6 +102,7 @@ ALWAYS_INLINE const struct insn *alu_negate(struct cpu *cpu, const struct insn *
 ALWAYS_INLINE const struct insn *alu_complement(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
     return shape.slow(cpu, insn);
   uint64_t a = operand_modify(cpu, insn, shape, &place);
@@ -119,6 +123,7 @@ ALWAYS_INLINE const struct insn *alu_chain(struct cpu *cpu, const struct insn *i
   uint64_t a = reg_get(cpu, insn->op[0], shape.size);
   uint64_t result = a + b + (is_of ? flags_of(cpu) : flags_cf(cpu));
   bool carry = sign_bit((a & b) | ((a | b) & ~result), shape.size);
+
   reg_set(cpu, insn->op[0], shape.size, result);
   flags_set_cf_of(cpu, is_of ? flags_cf(cpu) : carry, is_of ? carry : flags_of(cpu));
   return insn_next(cpu, insn);

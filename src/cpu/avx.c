@@ -72,6 +72,7 @@ static const struct insn *permil_run(struct cpu *cpu, const struct insn *insn, u
   unsigned per_half = 16 / size;
   for (unsigned i = 0; i < width_of(insn) / size; i++) {
     unsigned from;
+
     if (is_immediate)
       from = (unsigned)(size == 4 ? insn->imm >> 2 * (i % 4) & 3 : insn->imm >> i & 1);
     else
@@ -117,6 +118,7 @@ const struct insn *vector_vperm2f128(struct cpu *cpu, const struct insn *insn)
   vex_read(cpu, insn, 2, &source[1]);
   for (unsigned half = 0; half < 2; half++) {
     unsigned control = (unsigned)(insn->imm >> 4 * half);
+
     if (!(control & 8))
       memcpy(result.u8 + 16 * half, source[control >> 1 & 1].u8 + 16 * (control & 1), 16);
   }

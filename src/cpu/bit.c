@@ -27,6 +27,7 @@ ALWAYS_INLINE uint64_t bit_change(enum bit_operation operation, uint64_t value, 
 ALWAYS_INLINE uint64_t bit_address(const struct cpu *cpu, const struct insn *insn, struct shape shape, uint64_t offset)
 {
   uint64_t address = insn_address(cpu, insn);
+
   if (shape.form != FORM_MEM_REG)
     return address;
   uint64_t elements = (uint64_t)((int64_t)flags_extend(offset, shape.size) >> 3) & ~(uint64_t)(shape.size - 1);
@@ -41,10 +42,12 @@ ALWAYS_INLINE const struct insn *bit_run(struct cpu *cpu, const struct insn *ins
   uint64_t offset = operand_second(cpu, insn, shape, NULL);
   uint64_t bit = UINT64_C(1) << (offset % (8 * shape.size));
   uint64_t value;
+
   if (form_is_memory(shape.form)) {
     unsigned access = operation == BIT_TEST ? ACCESS_READ : ACCESS_WRITE;
     uint64_t address = bit_address(cpu, insn, shape, offset);
     uint64_t linear = access_linear(cpu, insn->segment, address, shape.size, access);
+
     value = operation == BIT_TEST ? access_load_linear(cpu, insn->segment, linear, shape.size)
                                   : place_load(cpu, &place, insn->segment, linear, shape.size);
   } else {
@@ -78,6 +81,7 @@ ALWAYS_INLINE unsigned bit_highest(uint64_t value)
 ALWAYS_INLINE const struct insn *bit_scan(struct cpu *cpu, const struct insn *insn, struct shape shape, bool is_forward)
 {
   uint64_t value = operand_second(cpu, insn, shape, NULL);
+
   if (value)
     reg_set(cpu, insn->op[0], shape.size, is_forward ? bit_lowest(value) : bit_highest(value));
   flags_logic(cpu, value, shape.size);
@@ -90,6 +94,7 @@ ALWAYS_INLINE const struct insn *bit_count_zeros(struct cpu *cpu, const struct i
   uint64_t value = operand_second(cpu, insn, shape, NULL);
   unsigned bits = 8 * shape.size;
   unsigned zeros = !value ? bits : is_trailing ? bit_lowest(value) : bits - 1 - bit_highest(value);
+
   reg_set(cpu, insn->op[0], shape.size, zeros);
   flags_result(cpu, zeros, shape.size, !value, false, false);
   return insn_next(cpu, insn);
@@ -98,6 +103,7 @@ ALWAYS_INLINE const struct insn *bit_count_zeros(struct cpu *cpu, const struct i
 ALWAYS_INLINE const struct insn *bit_count_ones(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   uint64_t value = operand_second(cpu, insn, shape, NULL);
+
   reg_set(cpu, insn->op[0], shape.size, (uint64_t)__builtin_popcountll(value));
   flags_set_arithmetic(cpu, value ? 0 : FLAG_ZF); /* all others are cleared, PF too */
   return insn_next(cpu, insn);
@@ -120,6 +126,7 @@ ALWAYS_INLINE const struct insn *bit_lowest_run(struct cpu *cpu, const struct in
   uint64_t result = operation == LOWEST_ISOLATE ? value & (0 - value)
                     : operation == LOWEST_MASK  ? value ^ (value - 1)
                                                 : value & (value - 1);
+
   reg_set(cpu, insn->op[0], shape.size, result);
   flags_result(cpu, result, shape.size, operation == LOWEST_ISOLATE ? value != 0 : value == 0, false, false);
   return insn_next(cpu, insn);
@@ -128,6 +135,7 @@ ALWAYS_INLINE const struct insn *bit_lowest_run(struct cpu *cpu, const struct in
 ALWAYS_INLINE const struct insn *bit_and_not(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   uint64_t result = ~reg_get(cpu, insn->op[1], shape.size) & operand_third(cpu, insn, shape.size);
+
   reg_set(cpu, insn->op[0], shape.size, result);
   flags_logic(cpu, result, shape.size);
   return insn_next(cpu, insn);
@@ -140,6 +148,7 @@ ALWAYS_INLINE const struct insn *bit_extract(struct cpu *cpu, const struct insn 
   uint64_t control = reg_get(cpu, insn->op[2], shape.size);
   unsigned start = control & 0xFF, count = control >> 8 & 0xFF;
   uint64_t result = start < 8 * shape.size ? value >> start : 0;
+
   if (count < 64)
     result &= (UINT64_C(1) << count) - 1;
   reg_set(cpu, insn->op[0], shape.size, result);
@@ -153,6 +162,7 @@ ALWAYS_INLINE const struct insn *bit_zero_high(struct cpu *cpu, const struct ins
   unsigned from = reg_get(cpu, insn->op[2], shape.size) & 0xFF;
   bool is_beyond = from >= 8 * shape.size;
   uint64_t result = is_beyond ? value : value & ((UINT64_C(1) << from) - 1);
+
   reg_set(cpu, insn->op[0], shape.size, result);
   flags_result(cpu, result, shape.size, is_beyond, false, false);
   return insn_next(cpu, insn);
@@ -163,8 +173,10 @@ ALWAYS_INLINE const struct insn *bit_spread(struct cpu *cpu, const struct insn *
                                             bool is_deposit)
 {
   uint64_t value = reg_get(cpu, insn->op[1], shape.size), mask = operand_third(cpu, insn, shape.size), result = 0;
+
   for (uint64_t low = 1; mask; low <<= 1, mask &= mask - 1) {
     uint64_t place = mask & (0 - mask);
+
     if (value & (is_deposit ? low : place))
       result |= is_deposit ? place : low;
   }
@@ -190,6 +202,7 @@ ALWAYS_INLINE const struct insn *bit_swap(struct cpu *cpu, const struct insn *in
   uint64_t swapped = shape.size < 4    ? 0
                      : shape.size == 4 ? __builtin_bswap32((uint32_t)value)
                                        : __builtin_bswap64(value);
+
   reg_set(cpu, insn->op[0], shape.size, swapped);
   return insn_next(cpu, insn);
 }
@@ -203,6 +216,7 @@ static uint32_t crc_add(uint32_t crc, uint64_t value, unsigned size)
     0x00000000, 0x105EC76F, 0x20BD8EDE, 0x30E349B1, 0x417B1DBC, 0x5125DAD3, 0x61C69362, 0x7198540D,
     0x82F63B78, 0x92A8FC17, 0xA24BB5A6, 0xB21572C9, 0xC38D26C4, 0xD3D3E1AB, 0xE330A81A, 0xF36E6F75,
   };
+
   for (unsigned i = 0; i < 2 * size; i++)
     crc = crc >> 4 ^ table[(crc ^ value >> 4 * i) & 15];
   return crc;
@@ -215,6 +229,7 @@ const struct insn *bit_crc32(struct cpu *cpu, const struct insn *insn)
   unsigned size = insn->size2;
   uint64_t value = insn->form == FORM_REG_MEM ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[1], size);
   uint32_t crc = (uint32_t)reg_get(cpu, insn->op[0], 4);
+
   reg_set(cpu, insn->op[0], 4, crc_add(crc, value, size));
   return insn_next(cpu, insn);
 }

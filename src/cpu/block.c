@@ -22,6 +22,7 @@
 int block_cache_new(const struct memory *memory, struct block_cache **ret_cache)
 {
   struct block_cache *cache = calloc(1, sizeof(*cache));
+
   if (!cache)
     return -ENOMEM;
   void *arena = mmap(NULL, ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -74,8 +75,10 @@ static uint64_t fetch_page(struct cpu *cpu, uint64_t linear)
 {
   uint64_t page = linear & ~PAGE_MASK;
   struct fetch *entry = fetch_entry(cpu, page);
+
   if (entry->linear != fetch_tag(cpu, page)) {
     unsigned user = cpu->mode & MODE_USER ? PAGING_USER : 0;
+
     if ((cpu->mode & MODE_BITS) == MODE_64 && (uint64_t)((int64_t)(linear << 16) >> 16) != linear)
       fault_gp(cpu, 0);
     entry->physical = paging_translate(cpu, linear, PAGING_FETCH | user).physical;
@@ -105,6 +108,7 @@ static bool second_page_matches(struct cpu *cpu, const struct block *block, bool
 static struct block *block_find(struct cpu *cpu, uint64_t linear, uint64_t physical, bool may_fault)
 {
   struct block *block = cpu->blocks->hash[block_hash(linear, cpu->mode)];
+
   for (; block; block = block->next_in_hash)
     if (block_is_at(cpu, block, cpu->rip) && block->physical[0] == physical &&
         second_page_matches(cpu, block, may_fault))
@@ -117,6 +121,7 @@ struct block *block_peek(struct cpu *cpu)
   uint64_t linear = (code_base(cpu) + cpu->rip) & cpu->linear_mask;
   uint64_t page = linear & ~PAGE_MASK;
   const struct fetch *entry = fetch_entry(cpu, page);
+
   if (entry->linear != fetch_tag(cpu, page))
     return NULL;
   return block_find(cpu, linear, entry->physical | (linear & PAGE_MASK), false);
@@ -136,6 +141,7 @@ static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical,
                             uint64_t *ret_second)
 {
   unsigned size = (unsigned)(PAGE_SIZE - (linear & PAGE_MASK));
+
   size = size < ISA_LENGTH_MAX ? size : ISA_LENGTH_MAX;
   for (unsigned i = 0; i < size; i++)
     bytes[i] = (uint8_t)access_load_physical(cpu, physical + i, 1);
@@ -153,6 +159,7 @@ static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical,
 static unsigned inside_limit(const struct cpu *cpu, uint64_t rip, unsigned size)
 {
   uint64_t behind = cpu->code_limit - rip;
+
   return behind < size ? (unsigned)behind + 1 : size;
 }
 
@@ -178,6 +185,7 @@ static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset,
   bool is_rom = memory_is_rom(cpu->memory, physical);
   uint8_t bytes[ISA_LENGTH_MAX];
   uint64_t second;
+
   if (rip > cpu->code_limit)
     return 0;
   if (__builtin_expect(cpu->code_points && !(block->mode & MODE_STEP), 0) && point_is_at(cpu, linear))
@@ -200,8 +208,10 @@ static unsigned build_one(struct cpu *cpu, struct block *block, unsigned offset,
 static void block_register(struct cpu *cpu, struct block *block)
 {
   struct block_cache *cache = cpu->blocks;
+
   for (unsigned which = 0; which < 2; which++) {
     uint64_t number = block->physical[which] == NO_PAGE ? NO_PAGE : block_page(cpu->memory, block->physical[which]);
+
     if (number == NO_PAGE)
       continue;
     if (cache->pages[number] != block) { /* not its first page again */
@@ -238,6 +248,7 @@ static struct block *block_build(struct cpu *cpu, uint64_t physical)
 {
   struct block_cache *cache = cpu->blocks;
   size_t most = sizeof(struct block) + (BLOCK_MAX + 1) * sizeof(struct insn);
+
   if (cache->used + most > ARENA_SIZE)
     block_flush(cpu);
   struct block *block = (struct block *)(void *)(cache->arena + cache->used);
@@ -251,6 +262,7 @@ static struct block *block_build(struct cpu *cpu, uint64_t physical)
   unsigned size = 0;
   for (bool ends = false; !ends && block->count < most_count && (physical & PAGE_MASK) + size < PAGE_SIZE;) {
     unsigned length = build_one(cpu, block, size, &ends);
+
     if (!length)
       break;
     size += length;
@@ -268,6 +280,7 @@ static struct block *block_build(struct cpu *cpu, uint64_t physical)
 struct block *block_get(struct cpu *cpu)
 {
   uint64_t linear = (code_base(cpu) + cpu->rip) & cpu->linear_mask;
+
   if (cpu->rip > cpu->code_limit)
     fault_gp(cpu, 0);
   uint64_t physical = fetch_page(cpu, linear) | (linear & PAGE_MASK);

@@ -13,6 +13,7 @@
 static void forget_links(struct cpu *cpu)
 {
   struct block_cache *cache = cpu->blocks;
+
   if (++cpu->generation)
     return;
   cpu->generation = 1;
@@ -45,6 +46,7 @@ bool block_is_forgotten(const struct insn *insn)
 static void hash_remove(struct block_cache *cache, struct block *block)
 {
   struct block **at = &cache->hash[block_hash(block->linear, block->mode)];
+
   while (*at && *at != block)
     at = &(*at)->next_in_hash;
   if (*at)
@@ -66,6 +68,7 @@ static void block_bytes_in(const struct block *block, unsigned which, unsigned *
 {
   unsigned first = (unsigned)(block->physical[0] & PAGE_MASK);
   unsigned size = (unsigned)(block->last - block->rip) + block->reach;
+
   if (which == 0) {
     *ret_first = first;
     *ret_last = first + size < PAGE_SIZE ? first + size : PAGE_SIZE - 1;
@@ -78,6 +81,7 @@ static void block_bytes_in(const struct block *block, unsigned which, unsigned *
 static uint64_t line_mask(unsigned first, unsigned last)
 {
   unsigned low = first / 64, high = last / 64;
+
   return (UINT64_MAX << low) & (UINT64_MAX >> (63 - high));
 }
 
@@ -85,9 +89,11 @@ uint64_t block_lines_in(const struct cpu *cpu, const struct block *block, uint64
                         const struct block_range *written, bool *ret_meets)
 {
   uint64_t lines = 0;
+
   *ret_meets = false;
   for (unsigned which = 0; which < 2; which++) {
     struct block_range bytes;
+
     if (block->physical[which] == NO_PAGE || block_page(cpu->memory, block->physical[which]) != number)
       continue;
     block_bytes_in(block, which, &bytes.first, &bytes.last);
@@ -104,11 +110,13 @@ static uint64_t page_forget(struct cpu *cpu, uint64_t number, const struct block
   uint64_t kept = 0;
   bool is_any = false;
   struct block **at = &cpu->blocks->pages[number];
+
   while (*at) {
     struct block *block = *at;
     unsigned which = block_page(cpu->memory, block->physical[0]) == number ? 0 : 1;
     bool meets;
     uint64_t lines = block_lines_in(cpu, block, number, written, &meets);
+
     if (block->is_dead || meets) {
       *at = block->next_in_page[which];
       is_any |= !block->is_dead;
@@ -126,6 +134,7 @@ static uint64_t page_forget(struct cpu *cpu, uint64_t number, const struct block
 void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
 {
   uint64_t number = block_page(cpu->memory, address);
+
   if (number == NO_PAGE || size == 0)
     return;
   unsigned first = (unsigned)(address & PAGE_MASK), last = first + size - 1;
@@ -142,6 +151,7 @@ void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size)
 static void forget_blocks(struct cpu *cpu)
 {
   struct block_cache *cache = cpu->blocks;
+
   for (unsigned i = 0; i < HASH_SIZE; i++)
     cache->hash[i] = NULL;
   uint64_t pages = cpu->memory->size / PAGE_SIZE;
@@ -158,6 +168,7 @@ static void forget_blocks(struct cpu *cpu)
 void block_flush(struct cpu *cpu)
 {
   struct memory *memory = cpu->memory;
+
   for (unsigned i = 0; i < memory->cpu_count; i++)
     forget_blocks(memory->cpus[i]);
   memset(memory->code, 0, memory->size / PAGE_SIZE * sizeof(*memory->code));

@@ -28,6 +28,7 @@ static inline unsigned block_hash(uint64_t linear, uint32_t mode)
 static inline uint64_t block_page(const struct memory *memory, uint64_t physical)
 {
   const uint8_t *at = memory_at(memory, physical);
+
   return at ? (uint64_t)(at - memory->ram) / PAGE_SIZE : NO_PAGE;
 }
 

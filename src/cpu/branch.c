@@ -38,6 +38,7 @@ ALWAYS_INLINE const struct insn *branch_count(struct cpu *cpu, const struct insn
 {
   uint64_t count = (cpu->r[RCX] - 1) & insn->address_mask;
   bool is_taken = count && may_jump;
+
   if (is_taken)
     transfer_check(cpu, insn->target);
   reg_set_masked(cpu, RCX, insn->address_mask, count);
@@ -83,6 +84,7 @@ ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn 
 {
   struct place place;
   const struct block *block = NULL;
+
   if (shape.form == FORM_IMM) {
     transfer_check(cpu, insn->target);
     return transfer_jump(cpu, insn);
@@ -98,6 +100,7 @@ ALWAYS_INLINE const struct insn *branch_jump(struct cpu *cpu, const struct insn 
 ALWAYS_INLINE const struct insn *branch_call_relative(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
+
   if (!stack_find_push(cpu, shape, &place))
     return shape.slow(cpu, insn);
   transfer_check(cpu, insn->target);
@@ -109,6 +112,7 @@ ALWAYS_INLINE const struct insn *branch_call(struct cpu *cpu, const struct insn 
 {
   struct place source, place;
   const struct block *block = NULL;
+
   if (shape.form == FORM_IMM)
     return branch_call_relative(cpu, insn, shape);
   if (!operand_find(cpu, insn, shape, ACCESS_READ, &source) || !stack_find_push(cpu, shape, &place))
@@ -125,6 +129,7 @@ ALWAYS_INLINE const struct insn *branch_return(struct cpu *cpu, const struct ins
 {
   struct place place;
   const struct block *block = NULL;
+
   if (!stack_find_top(cpu, shape, &place))
     return shape.slow(cpu, insn);
   uint64_t target = stack_top_at(cpu, shape, &place);

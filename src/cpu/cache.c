@@ -17,6 +17,7 @@ static bool line_take(uint32_t *lines, unsigned count, uint64_t line)
   uint32_t *place = &lines[line % count];
   uint32_t tag = line_tag(count, line);
   bool is_there = *place == tag;
+
   *place = tag;
   return is_there;
 }
@@ -24,6 +25,7 @@ static bool line_take(uint32_t *lines, unsigned count, uint64_t line)
 void cache_access(struct cache *cache, uint64_t physical, unsigned size, struct lb_progress *progress)
 {
   uint64_t end = (physical + size - 1) / CACHE_LINE;
+
   for (uint64_t line = physical / CACHE_LINE; line <= end; line++) {
     if (line_take(cache->first, CACHE_FIRST_LINES, line))
       continue;

@@ -27,6 +27,7 @@ static void forget_translations(struct cpu *cpu, bool with_global)
 void system_set_long_mode(struct cpu *cpu, bool is_active)
 {
   bool was_active = cpu->efer & EFER_LMA;
+
   cpu->efer = is_active ? cpu->efer | EFER_LMA : cpu->efer & ~(uint64_t)EFER_LMA;
   if (was_active != is_active)
     lb_recorder_long_mode(&cpu->recorder, is_active);
@@ -38,6 +39,7 @@ void system_set_long_mode(struct cpu *cpu, bool is_active)
 static void check_activation(struct cpu *cpu)
 {
   unsigned tss = cpu->segment[TR].access & (SEGMENT_P | SEGMENT_S | 0xD);
+
   if (!(cpu->cr4 & CR4_PAE) || (cpu->segment[CS].access & SEGMENT_L) || tss == (SEGMENT_P | 1))
     fault_gp(cpu, 0);
 }
@@ -58,6 +60,7 @@ void system_set_cr0(struct cpu *cpu, uint64_t wanted)
 {
   uint32_t value = ((uint32_t)wanted & CR0_KEPT) | CR0_ET; /* other bits of 31:0 are ignored */
   uint32_t changed = value ^ cpu->cr0;
+
   if (wanted >> 32)
     fault_gp(cpu, 0);
   check_cr0(cpu, value);
@@ -116,6 +119,7 @@ void system_set_cr4(struct cpu *cpu, uint64_t wanted)
 {
   uint32_t value = (uint32_t)wanted;
   uint32_t changed = value ^ cpu->cr4;
+
   if (wanted & ~(uint64_t)system_cr4_bits(cpu))
     fault_gp(cpu, 0);
   if ((cpu->efer & EFER_LMA) && !(value & CR4_PAE))
@@ -183,6 +187,7 @@ const struct insn *control_mov_cr(struct cpu *cpu, const struct insn *insn)
   unsigned number = insn->op[is_write ? 0 : 1];
   unsigned place = insn->op[is_write ? 1 : 0];
   unsigned size = insn_is_64(cpu) ? 8 : 4;
+
   control_check_privilege(cpu);
   if (!is_write) {
     reg_set(cpu, place, size, control_get(cpu, number));

@@ -9,6 +9,7 @@
 static uint64_t taken_branches(const uint64_t *outcomes)
 {
   uint64_t count = 0;
+
   for (unsigned i = LB_OUTCOME_TAKEN_FORWARD; i <= LB_OUTCOME_FAR; i++)
     count += outcomes[i];
   return count;
@@ -29,6 +30,7 @@ void counter_metrics(struct lb_progress *progress)
   uint64_t wrong = MISPREDICT_CYCLES * (wrong_taken + progress->mispredicted[LB_OUTCOME_NOT_TAKEN]);
   uint64_t microcode = COUNTER_SLOTS * rest(progress->cycles, progress->instructions + wrong);
   uint64_t *metrics = progress->metrics;
+
   metrics[LB_METRIC_HEAVY] = microcode;
   metrics[LB_METRIC_RETIRING] = progress->instructions + microcode;
   metrics[LB_METRIC_BAD_SPECULATION] = metrics[LB_METRIC_BR_MISPREDICT] = COUNTER_SLOTS * wrong;

@@ -26,6 +26,7 @@ static uint8_t *ds_page(struct cpu *cpu, uint64_t linear, bool is_write)
 {
   uint64_t physical;
   unsigned bits;
+
   linear &= cpu->efer & EFER_LMA ? UINT64_MAX : 0xFFFFFFFF;
   if (!paging_look(cpu, linear, &physical, &bits) || (is_write && (bits & PAGING_LOOK_READ_ONLY)))
     return NULL;
@@ -41,6 +42,7 @@ static int ds_copy(struct cpu *cpu, uint64_t linear, uint8_t *bytes, size_t size
 {
   while (size) {
     size_t part = PAGE_SIZE - (linear & PAGE_MASK);
+
     part = part < size ? part : size;
     uint8_t *at = ds_page(cpu, linear, is_write);
     if (!at)
@@ -61,6 +63,7 @@ static int ds_read(void *data, uint64_t linear, void *bytes, size_t size)
 static int ds_write(void *data, uint64_t linear, const void *bytes, size_t size)
 {
   uint8_t copy[512];
+
   if (size > sizeof(copy))
     return -EINVAL;
   memcpy(copy, bytes, size);
@@ -70,18 +73,21 @@ static int ds_write(void *data, uint64_t linear, const void *bytes, size_t size)
 static void *ds_map(void *data, uint64_t linear, size_t size)
 {
   struct cpu *cpu = data;
+
   return (linear & PAGE_MASK) + size <= PAGE_SIZE ? ds_page(cpu, linear, true) : NULL;
 }
 
 static void on_pmi(void *data)
 {
   struct cpu *cpu = data;
+
   cpu->bus.pmi(cpu->bus.data);
 }
 
 static void on_message(void *data, const struct lb_message *message)
 {
   struct cpu *cpu = data;
+
   cpu->bus.message(cpu->bus.data, message);
 }
 
@@ -119,6 +125,7 @@ static void leave_memory(struct cpu *cpu)
 {
   struct memory *memory = cpu->memory;
   unsigned kept = 0;
+
   for (unsigned i = 0; i < memory->cpu_count; i++)
     if (memory->cpus[i] != cpu)
       memory->cpus[kept++] = memory->cpus[i];
@@ -234,6 +241,7 @@ uint64_t cpu_translate(struct cpu *cpu, uint64_t linear, unsigned *ret_bits)
 {
   uint64_t physical;
   unsigned bits;
+
   if (!paging_look(cpu, linear, &physical, &bits))
     return UINT64_MAX;
   const uint8_t *at = memory_at(cpu->memory, physical);
@@ -247,14 +255,17 @@ uint64_t cpu_translate(struct cpu *cpu, uint64_t linear, unsigned *ret_bits)
 static uint8_t *peek_at(struct cpu *cpu, uint64_t linear)
 {
   uint64_t physical;
+
   return paging_look(cpu, linear, &physical, NULL) ? memory_at(cpu->memory, physical) : NULL;
 }
 
 size_t cpu_peek(struct cpu *cpu, uint64_t linear, void *bytes, size_t size)
 {
   size_t done = 0;
+
   for (; done < size; done++) {
     const uint8_t *at = peek_at(cpu, (linear + done) & cpu->linear_mask);
+
     if (!at)
       break;
     ((uint8_t *)bytes)[done] = *at;
@@ -265,8 +276,10 @@ size_t cpu_peek(struct cpu *cpu, uint64_t linear, void *bytes, size_t size)
 size_t cpu_poke(struct cpu *cpu, uint64_t linear, const void *bytes, size_t size)
 {
   size_t done = 0;
+
   for (; done < size; done++) {
     uint8_t *at = peek_at(cpu, (linear + done) & cpu->linear_mask);
+
     if (!at)
       break;
     *at = ((const uint8_t *)bytes)[done];
@@ -281,6 +294,7 @@ int cpu_disassemble(struct cpu *cpu, uint64_t rip, char *text, size_t size)
   size_t have = cpu_peek(cpu, cpu->segment[CS].linear_base + rip, bytes, sizeof(bytes));
   struct isa_instruction instruction;
   int length = isa_decode(decode_mode(cpu), cpu->model->vendor == LB_VENDOR_AMD, bytes, have, &instruction);
+
   if (length < 0)
     return length;
   int error = isa_format(&instruction, rip, text, size);

@@ -30,6 +30,7 @@ static uint32_t leaf_count(const struct cpu *cpu)
 {
   uint32_t leaves = generation_at(generation_find(cpu->model))->leaves;
   bool is_limited = cpu->model->vendor == LB_VENDOR_INTEL && (msr_misc_enable(cpu) & MISC_ENABLE_LIMIT_CPUID);
+
   return is_limited && leaves > 2 ? 2 : leaves;
 }
 
@@ -43,6 +44,7 @@ static uint32_t signature(const struct cpu *cpu)
 static uint32_t four_bytes(const char *text)
 {
   uint32_t value;
+
   memcpy(&value, text, sizeof(value));
   return value;
 }
@@ -54,6 +56,7 @@ static void vendor_give(const struct cpu *cpu, uint32_t r[4])
     [LB_VENDOR_CENTAUR] = "CentaurHauls", [LB_VENDOR_ZHAOXIN] = "  Shanghai  ",
   };
   const char *name = names[cpu->model->vendor];
+
   r[EBX] = four_bytes(name);
   r[EDX] = four_bytes(name + 4);
   r[ECX] = four_bytes(name + 8);
@@ -63,6 +66,7 @@ static void vendor_give(const struct cpu *cpu, uint32_t r[4])
 static void brand_give(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
 {
   char brand[48] = "";
+
   strncpy(brand, cpu->model->title, sizeof(brand) - 1);
   for (unsigned i = 0; i < 4; i++)
     r[i] = four_bytes(brand + 16 * (leaf - LEAF_BRAND) + 4 * i);
@@ -79,6 +83,7 @@ static unsigned processors(const struct cpu *cpu)
 static unsigned id_bits(const struct cpu *cpu)
 {
   unsigned bits = 0;
+
   while (1u << bits < processors(cpu))
     bits++;
   return bits;
@@ -101,6 +106,7 @@ static bool has_subleaves(uint32_t leaf)
 static void features_give(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, uint32_t r[4])
 {
   uint32_t row = has_subleaves(leaf) ? subleaf : 0;
+
 #define CPU_FEATURE(name, leaf_, subleaf_, reg, bit, flag, mnemonic, rule)                                             \
   if (leaf == (leaf_) && row == (subleaf_) && system_has(cpu, FEATURE_##name))                                         \
     r[reg] |= UINT32_C(1) << (bit);
@@ -118,6 +124,7 @@ static void leaf_1(const struct cpu *cpu, uint32_t r[4])
 {
   uint64_t apic_base = 0;
   bool is_intel = cpu->model->vendor == LB_VENDOR_INTEL;
+
   r[EAX] = signature(cpu);
   r[EBX] = system_has(cpu, FEATURE_CLFSH) ? 8u << 8 : 0; /* CLFLUSH: lines of 64 bytes */
   r[EBX] |= cpu->number << 24;
@@ -146,6 +153,7 @@ static void leaf_7(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 static void leaf_80000001(const struct cpu *cpu, uint32_t r[4])
 {
   bool is_intel = cpu->model->vendor == LB_VENDOR_INTEL;
+
   clear_bit(&r[EDX], 11, is_intel && !insn_is_64(cpu));
   clear_bit(&r[EDX], 20, is_intel && (msr_misc_enable(cpu) & MISC_ENABLE_XD_DISABLE));
   if (!is_amd(cpu))
@@ -230,6 +238,7 @@ static void leaf_80000006(uint32_t r[4])
 static void leaf_5(const struct cpu *cpu, uint32_t r[4])
 {
   bool is_deep = is_since(cpu, GENERATION_NEHALEM) || is_since(cpu, GENERATION_SILVERMONT);
+
   if (!system_has(cpu, FEATURE_MONITOR))
     return;
   r[EAX] = r[EBX] = 64;
@@ -242,6 +251,7 @@ static void leaf_6(const struct cpu *cpu, uint32_t r[4])
 {
   bool has_arat =
     is_since(cpu, GENERATION_WESTMERE) || is_since(cpu, GENERATION_SALTWELL) || is_since(cpu, GENERATION_ZEN);
+
   r[EAX] = has_arat ? 1u << 2 : 0;
 }
 
@@ -257,6 +267,7 @@ static void leaf_b(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 static void leaf_d(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 {
   uint64_t components = system_xcr0_bits(cpu);
+
   if (!system_has(cpu, FEATURE_XSAVE))
     return;
   if (subleaf == 0) {
@@ -293,6 +304,7 @@ static void leaf_80000007(const struct cpu *cpu, uint32_t r[4])
 {
   bool is_invariant =
     is_since(cpu, GENERATION_NEHALEM) || is_since(cpu, GENERATION_SALTWELL) || is_since(cpu, GENERATION_FAM10H);
+
   r[EDX] = is_invariant ? 1u << 8 : 0;
 }
 
@@ -396,6 +408,7 @@ static void leaf_extended(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
 static bool leaf_exists(const struct cpu *cpu, uint32_t leaf)
 {
   uint32_t extended = generation_at(generation_find(cpu->model))->extended;
+
   return leaf >= LEAF_EXTENDED ? leaf <= extended : leaf <= leaf_count(cpu);
 }
 
@@ -421,6 +434,7 @@ void system_cpuid(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, uint32
 const struct insn *control_cpuid(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t r[4];
+
   system_cpuid(cpu, (uint32_t)cpu->r[RAX], (uint32_t)cpu->r[RCX], r);
   cpu->r[RAX] = r[EAX];
   cpu->r[RBX] = r[EBX];

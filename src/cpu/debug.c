@@ -31,6 +31,7 @@ static bool break_is_on(const struct cpu *cpu, unsigned number)
 static unsigned break_length(const struct cpu *cpu, unsigned number)
 {
   static const uint8_t lengths[4] = {1, 2, 8, 4};
+
   return lengths[cpu->dr[7] >> (18 + 4 * number) & 3];
 }
 
@@ -40,6 +41,7 @@ static unsigned break_length(const struct cpu *cpu, unsigned number)
 static void counting_begins(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
+
   lb_recorder_clock(&cpu->recorder, now - cpu->reported);
   cpu->reported = now;
   cpu->reported_retired = cpu_retired(cpu);
@@ -52,6 +54,7 @@ void system_update_debug(struct cpu *cpu)
   cpu->dr_access = cpu->point_count > cpu->code_points ? DR_ACCESS_POINTS : 0;
   for (unsigned i = 0; i < 4; i++) {
     unsigned type = break_type(cpu, i);
+
     if (!break_is_on(cpu, i) || (type == BREAK_IO && !(cpu->cr4 & CR4_DE)))
       continue;
     if (type == BREAK_EXECUTE)
@@ -84,12 +87,14 @@ static bool break_overlaps(const struct cpu *cpu, unsigned number, uint64_t addr
 {
   unsigned length = break_length(cpu, number);
   uint64_t first = cpu->dr[number] & mask & ~(uint64_t)(length - 1);
+
   return ((address - first) & mask) < length || ((first - address) & mask) < size;
 }
 
 uint32_t system_code_matches(const struct cpu *cpu, uint64_t linear)
 {
   uint32_t bits = 0;
+
   for (unsigned i = 0; i < 4; i++)
     if ((cpu->dr_code >> i & 1) && (cpu->dr[i] & cpu->linear_mask) == linear)
       bits |= 1u << i;
@@ -99,6 +104,7 @@ uint32_t system_code_matches(const struct cpu *cpu, uint64_t linear)
 uint32_t system_code_breakpoints(struct cpu *cpu, uint64_t linear)
 {
   uint32_t bits = system_code_matches(cpu, linear);
+
   for (unsigned i = 0; i < 4; i++)
     if (bits >> i & 1)
       break_hit(cpu, i);
@@ -110,6 +116,7 @@ void system_data_breakpoints(struct cpu *cpu, uint64_t linear, unsigned size, un
   for (unsigned i = 0; i < 4; i++) {
     unsigned type = break_type(cpu, i);
     bool is_wanted = type == BREAK_ACCESS || (type == BREAK_WRITE && (access & ACCESS_WRITE));
+
     if ((cpu->dr_access >> i & 1) && is_wanted && break_overlaps(cpu, i, linear, size, cpu->linear_mask))
       cpu->debug_due |= break_hit(cpu, i);
   }
@@ -163,6 +170,7 @@ const struct insn *control_mov_dr(struct cpu *cpu, const struct insn *insn)
   unsigned number = debug_check(cpu, insn->op[is_write ? 0 : 1]);
   unsigned place = insn->op[is_write ? 1 : 0];
   unsigned size = insn_is_64(cpu) ? 8 : 4;
+
   if (!is_write) {
     reg_set(cpu, place, size, cpu->dr[number]);
     return insn + 1;

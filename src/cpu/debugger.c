@@ -43,6 +43,7 @@ static void control_change(struct cpu *cpu, const struct change *change)
 int cpu_set_control(struct cpu *cpu, unsigned number, uint64_t value)
 {
   struct change change = {control_change, number, value};
+
   switch (number) {
   case 2:
     cpu->cr2 = value;
@@ -68,6 +69,7 @@ static void segment_change(struct cpu *cpu, const struct change *change)
 int cpu_load_segment(struct cpu *cpu, unsigned number, uint16_t selector)
 {
   struct change change = {segment_change, number, selector};
+
   if (number > GS || (number == CS && segment_is_protected(cpu)))
     return -EINVAL;
   return change_try(cpu, &change);
@@ -78,6 +80,7 @@ int cpu_load_segment(struct cpu *cpu, unsigned number, uint16_t selector)
 bool cpu_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 {
   uint64_t value = 0;
+
   if (!system_read_msr(cpu, msr, &value))
     return false;
   *ret_value = value;
@@ -87,6 +90,7 @@ bool cpu_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 bool cpu_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value)
 {
   bool is_done = system_write_msr(cpu, msr, value);
+
   system_update_debug(cpu);
   return is_done;
 }

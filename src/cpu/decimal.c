@@ -44,6 +44,7 @@ const struct insn *decimal_daa(struct cpu *cpu, const struct insn *insn)
   uint8_t al = decimal_al(cpu);
   unsigned low = (al & 0xF) > 9 || flags_af(cpu) ? 6 : 0;
   unsigned high = al > 0x99 || flags_cf(cpu) ? 0x60 : 0;
+
   return decimal_done(cpu, insn, (uint8_t)(al + low + high), high != 0, low != 0);
 }
 
@@ -52,6 +53,7 @@ const struct insn *decimal_das(struct cpu *cpu, const struct insn *insn)
   uint8_t al = decimal_al(cpu);
   unsigned low = (al & 0xF) > 9 || flags_af(cpu) ? 6 : 0;
   unsigned high = al > 0x99 || flags_cf(cpu) ? 0x60 : 0;
+
   return decimal_done(cpu, insn, (uint8_t)(al - low - high), high != 0 || al < low, low != 0);
 }
 
@@ -59,6 +61,7 @@ const struct insn *decimal_das(struct cpu *cpu, const struct insn *insn)
 const struct insn *decimal_aam(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t al = decimal_al(cpu), base = (uint8_t)insn->imm;
+
   if (!base)
     fault_raise(cpu, EXCEPTION_DE, 0);
   reg_set(cpu, 8 * RAX + 1, 1, al / base);
@@ -69,6 +72,7 @@ const struct insn *decimal_aad(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t ah = (uint8_t)reg_get(cpu, 8 * RAX + 1, 1);
   uint8_t al = (uint8_t)(decimal_al(cpu) + ah * (uint8_t)insn->imm);
+
   reg_set(cpu, 8 * RAX + 1, 1, 0);
   return decimal_done(cpu, insn, al, false, false);
 }

@@ -14,6 +14,7 @@
 enum isa_mode decode_mode(const struct cpu *cpu)
 {
   bool is_long = cpu->mode & MODE_LONG;
+
   switch (cpu->mode & MODE_BITS) {
   case MODE_64:
     return ISA_64;
@@ -60,6 +61,7 @@ static uint8_t general_offset(ZydisRegister reg)
 static uint8_t address_part(ZydisRegister reg)
 {
   bool is_none = reg == ZYDIS_REGISTER_NONE || reg == ZYDIS_REGISTER_EIP || reg == ZYDIS_REGISTER_RIP;
+
   return is_none ? 8 * ZERO : general_offset(reg);
 }
 
@@ -118,6 +120,7 @@ static void decode_memory(struct insn *insn, const ZydisDecodedOperand *operand)
 static void decode_immediate(struct insn *insn, const ZydisDecodedOperand *operand, bool *had_one)
 {
   uint64_t value = operand->imm.is_signed ? (uint64_t)operand->imm.value.s : operand->imm.value.u;
+
   if (*had_one)
     insn->second_imm = (uint16_t)value;
   else if (operand->imm.is_relative)
@@ -130,6 +133,7 @@ static void decode_immediate(struct insn *insn, const ZydisDecodedOperand *opera
 static void decode_operands(struct insn *insn, const struct isa_instruction *instruction)
 {
   bool had_immediate = false;
+
   insn->operands = instruction->code.operand_count_visible;
   for (unsigned i = 0; i < 4; i++)
     insn->op[i] = 0xFF;
@@ -176,6 +180,7 @@ static uint8_t decode_form(const struct insn *insn)
   };
   unsigned first = insn->operands > 0 ? kinds[insn->op_class[0]] : 0;
   unsigned second = insn->operands > 1 ? kinds[insn->op_class[1]] : 0;
+
   if (has_special(insn)) { /* segment, control and debug registers are registers too */
     first = first == 4 ? 1 : first;
     second = second == 4 ? 1 : second;
@@ -220,6 +225,7 @@ static void decode_sizes(struct insn *insn, const struct isa_instruction *instru
 static uint8_t decode_prefixes(const ZydisDecodedInstruction *code)
 {
   uint8_t prefixes = 0;
+
   if (code->attributes & ZYDIS_ATTRIB_HAS_LOCK)
     prefixes |= PREFIX_LOCK;
   if (code->attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE))
@@ -326,6 +332,7 @@ static enum insn_reach decode_reach(const struct cpu *cpu, const struct insn *in
 {
   bool is_64 = (cpu->mode & MODE_BITS) == MODE_64;
   bool has_memory = false;
+
   for (unsigned i = 0; i < 4; i++)
     has_memory |= insn->op_class[i] == CLASS_MEMORY;
   if (!is_64 && !(cpu->mode & MODE_FLAT))
@@ -359,6 +366,7 @@ static int decode_sysenter(const uint8_t *bytes, size_t size, struct isa_instruc
 {
   struct isa_instruction instruction;
   int length = isa_decode(ISA_PROTECTED_16, false, bytes, size, &instruction);
+
   if (length < 0 || instruction.code.mnemonic != ZYDIS_MNEMONIC_SYSENTER)
     return LB_E_NO_INSTRUCTION;
   *ret_instruction = instruction;

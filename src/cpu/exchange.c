@@ -12,6 +12,7 @@ ALWAYS_INLINE const struct insn *exchange_run(struct cpu *cpu, const struct insn
   struct place place = {NULL, 0};
   uint64_t first = operand_modify(cpu, insn, shape, &place);
   uint64_t second = reg_get(cpu, insn->op[1], shape.size);
+
   operand_write(cpu, insn, shape, &place, second);
   reg_set(cpu, insn->op[1], shape.size, first);
   return insn_next(cpu, insn);
@@ -23,6 +24,7 @@ ALWAYS_INLINE const struct insn *exchange_add(struct cpu *cpu, const struct insn
   struct place place = {NULL, 0};
   uint64_t first = operand_modify(cpu, insn, shape, &place);
   uint64_t second = reg_get(cpu, insn->op[1], shape.size);
+
   reg_set(cpu, insn->op[1], shape.size, first);
   operand_write(cpu, insn, shape, &place, first + second);
   flags_add(cpu, first, second, first + second, shape.size);
@@ -36,6 +38,7 @@ ALWAYS_INLINE const struct insn *exchange_compare(struct cpu *cpu, const struct 
   uint64_t value = operand_modify(cpu, insn, shape, &place);
   uint64_t accumulator = reg_get(cpu, 8 * RAX, shape.size);
   bool is_equal = value == accumulator;
+
   operand_write(cpu, insn, shape, &place, is_equal ? reg_get(cpu, insn->op[1], shape.size) : value);
   if (!is_equal)
     reg_set(cpu, 8 * RAX, shape.size, value);
@@ -54,6 +57,7 @@ ALWAYS_INLINE const struct insn *exchange_compare_pair(struct cpu *cpu, const st
   struct place low, high;
   uint64_t address = insn_address(cpu, insn);
   uint64_t linear = access_linear(cpu, insn->segment, address, 2 * size, ACCESS_WRITE);
+
   if (size == 8 && linear % 16)
     fault_gp(cpu, 0);
   uint64_t low_value = place_load(cpu, &low, insn->segment, linear, size);

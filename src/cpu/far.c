@@ -16,8 +16,10 @@ static struct pointer load_pointer(struct cpu *cpu, const struct insn *insn)
 {
   struct pointer pointer = {.offset = insn->far_offset, .selector = insn->far_selector};
   unsigned size = insn->size;
+
   if (insn->form == FORM_MEM) {
     uint64_t address = insn_address(cpu, insn);
+
     pointer.offset = access_load(cpu, insn->segment, address, size);
     pointer.selector = (uint16_t)access_load(cpu, insn->segment, (address + size) & insn->address_mask, 2);
   }
@@ -42,6 +44,7 @@ static const struct insn *enter(struct cpu *cpu, const struct pointer *target, s
                                 bool is_call)
 {
   struct transfer transfer = transfer_begin(cpu);
+
   code_set(cpu, target->selector, code, cpl);
   segment_update(cpu);
   return transfer_far(cpu, &transfer, target->offset, kind_of(is_call));
@@ -57,6 +60,7 @@ static const struct insn *go_real(struct cpu *cpu, const struct insn *insn, cons
   if (is_call) {
     struct frame_stack stack = frame_stack_current(cpu, false);
     struct frame frame = {.size = insn->size};
+
     add_return(cpu, insn, &frame);
     frame_check(cpu, &stack, &frame);
     frame_write(cpu, &stack, &frame);
@@ -74,6 +78,7 @@ static void check_code(struct cpu *cpu, uint16_t selector, const struct descript
   unsigned dpl = SEGMENT_DPL(code->access);
   bool is_level = code_is_conforming(code) ? dpl <= cpu->cpl : (selector & 3u) <= cpu->cpl && dpl == cpu->cpl;
   bool is_reserved = code_is_64(cpu, code) && (code->access & SEGMENT_DB);
+
   if (!code_is(code) || !is_level || is_reserved)
     fault_gp(cpu, selector & ~3u);
   if (!(code->access & SEGMENT_P))
@@ -109,6 +114,7 @@ static void add_outer(struct cpu *cpu, const struct gate *gate, struct frame *fr
   frame_add(frame, cpu->r[RSP]);
   for (unsigned i = gate->parameters; i-- > 0;) {
     uint64_t offset = (cpu->r[RSP] + i * frame->size) & cpu->stack_mask;
+
     frame_add(frame, access_load(cpu, SS, offset, frame->size));
   }
 }
@@ -124,6 +130,7 @@ static const struct insn *call_gate(struct cpu *cpu, const struct insn *insn, co
   struct frame_stack stack = !is_inner ? frame_stack_current(cpu, is_64)
                              : is_64   ? frame_stack_inner_64(cpu, level, 0)
                                        : frame_stack_inner(cpu, level);
+
   if (is_inner)
     add_outer(cpu, gate, &frame);
   add_return(cpu, insn, &frame);
@@ -143,6 +150,7 @@ static const struct insn *go_gate(struct cpu *cpu, const struct insn *insn, cons
 {
   struct gate gate = gate_read(cpu, descriptor);
   struct descriptor code = code_fetch_by_gate(cpu, gate.selector);
+
   if (is_call)
     return call_gate(cpu, insn, &gate, &code);
   struct pointer target = {.offset = gate.offset, .selector = gate.selector};
@@ -159,6 +167,7 @@ static const struct insn *go_task(struct cpu *cpu, const struct insn *insn, uint
 {
   enum task_cause cause = is_call ? TASK_CALL : TASK_JUMP;
   struct descriptor tss = task_fetch(cpu, selector, cause);
+
   return task_switch(cpu, selector, &tss, cause, insn_next_rip(insn), flags_get(cpu), LB_BRANCH_TASK_SWITCH);
 }
 
@@ -171,6 +180,7 @@ static const struct insn *go_system(struct cpu *cpu, const struct insn *insn, ui
   bool is_call_gate = type == SYSTEM_CALL_GATE_32 || type == SYSTEM_CALL_GATE_16;
   bool is_tss = type == SYSTEM_TSS_32 || type == SYSTEM_TSS_16;
   bool is_known = is_call_gate || is_tss || type == SYSTEM_TASK_GATE;
+
   if (far_is_long(cpu)) /* the second half of the gate must not look like a descriptor */
     is_known = type == SYSTEM_CALL_GATE_32 && !(d.raw_high >> 40 & 0x1F);
   unsigned dpl = SEGMENT_DPL(d.access);
@@ -186,6 +196,7 @@ static const struct insn *go_system(struct cpu *cpu, const struct insn *insn, ui
 static const struct insn *go(struct cpu *cpu, const struct insn *insn, bool is_call)
 {
   struct pointer target = load_pointer(cpu, insn);
+
   if (!segment_is_protected(cpu))
     return go_real(cpu, insn, &target, is_call);
   if (selector_is_null(target.selector))

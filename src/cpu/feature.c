@@ -31,6 +31,7 @@ struct cpu_features system_features(const struct lb_cpu *model)
 {
   enum generation_row generation = generation_find(model);
   struct cpu_features features = {0};
+
   __builtin_cpu_init();
 #define CPU_FEATURE(name, leaf, subleaf, reg, bit, flag, mnemonic, rule)                                               \
   if ((rule) && is_known[ZYDIS_MNEMONIC_##mnemonic])                                                                   \

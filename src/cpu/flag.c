@@ -50,6 +50,7 @@ const struct insn *flag_sahf(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t kept = flags_of(cpu) ? FLAG_OF : 0;
   uint32_t taken = FLAG_SF | FLAG_ZF | FLAG_AF | FLAG_PF | FLAG_CF;
+
   flags_set_arithmetic(cpu, kept | ((uint32_t)reg_get(cpu, 8 * RAX + 1, 1) & taken));
   return insn_next(cpu, insn);
 }
@@ -83,6 +84,7 @@ const struct insn *flag_pause(struct cpu *cpu, const struct insn *insn)
 static void line_flush(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), 1, ACCESS_READ), physical;
+
   if (paging_look(cpu, linear, &physical, NULL))
     cache_flush(&cpu->cache, physical);
 }
@@ -92,6 +94,7 @@ static void line_flush(struct cpu *cpu, const struct insn *insn)
 const struct insn *flag_clflush(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t references = cpu->progress.cache_references, misses = cpu->progress.cache_misses;
+
   insn_load(cpu, insn, 1);
   cpu->progress.cache_references = references;
   cpu->progress.cache_misses = misses;
@@ -115,6 +118,7 @@ const struct insn *flag_bound(struct cpu *cpu, const struct insn *insn)
   int64_t low = (int64_t)flags_extend(access_load(cpu, insn->segment, address, size), size);
   uint64_t second = (address + size) & insn->address_mask;
   int64_t high = (int64_t)flags_extend(access_load(cpu, insn->segment, second, size), size);
+
   if (index < low || index > high)
     fault_raise(cpu, EXCEPTION_BR, 0);
   return insn_next(cpu, insn);

@@ -12,6 +12,7 @@
 static inline uint64_t flags_extend(uint64_t value, unsigned size)
 {
   unsigned shift = 64 - 8 * size;
+
   return (uint64_t)((int64_t)(value << shift) >> shift);
 }
 
@@ -41,6 +42,7 @@ static inline void flags_whole(struct cpu *cpu, uint64_t a, uint64_t b, uint64_t
 {
   if (size == 8) {
     uint64_t carry = is_add ? (a & b) | ((a | b) & ~result) : (~a & b) | ((~a | b) & result);
+
     flags_carries(cpu, a, b, result, carry, size);
     return;
   }
@@ -139,6 +141,7 @@ static inline void flags_set(struct cpu *cpu, uint32_t flags)
 static inline bool flags_condition(const struct cpu *cpu, unsigned code)
 {
   bool is_met;
+
   switch (code >> 1 & 7) {
   case 0:
     is_met = flags_of(cpu);

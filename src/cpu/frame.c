@@ -16,6 +16,7 @@ static uint64_t pointer_mask(uint16_t access, bool is_64)
 struct frame_stack frame_stack_current(struct cpu *cpu, bool is_64)
 {
   struct frame_stack stack = {.segment = cpu->segment[SS], .pointer = cpu->r[RSP], .is_64 = is_64};
+
   stack.mask = pointer_mask(stack.segment.access, is_64);
   stack.is_current = true;
   return stack;
@@ -25,6 +26,7 @@ struct frame_stack frame_stack_current(struct cpu *cpu, bool is_64)
 static uint64_t load_tss(struct cpu *cpu, unsigned offset, unsigned size, unsigned last)
 {
   const struct cpu_segment *tss = &cpu->segment[TR];
+
   if (last > tss->limit)
     fault_raise(cpu, EXCEPTION_TS, tss->selector & ~3u);
   uint64_t linear = tss->base + offset;
@@ -34,6 +36,7 @@ static uint64_t load_tss(struct cpu *cpu, unsigned offset, unsigned size, unsign
 static struct frame_stack stack_of(uint16_t selector, const struct descriptor *d)
 {
   struct frame_stack stack = {.descriptor = *d, .has_descriptor = true, .error = selector & ~3u};
+
   stack.segment.selector = selector;
   stack.segment.base = d->base;
   stack.segment.limit = d->limit;
@@ -49,6 +52,7 @@ struct frame_stack frame_stack_inner(struct cpu *cpu, unsigned dpl)
   unsigned size = is_32 ? 4 : 2;
   uint64_t pointer = load_tss(cpu, offset, size, offset + size + 1);
   uint16_t selector = (uint16_t)load_tss(cpu, offset + size, 2, offset + size + 1);
+
   if (selector_is_null(selector))
     fault_raise(cpu, EXCEPTION_TS, 0);
   struct descriptor d = segment_fetch(cpu, selector, EXCEPTION_TS, false);
@@ -61,6 +65,7 @@ struct frame_stack frame_stack_inner(struct cpu *cpu, unsigned dpl)
 static struct frame_stack null_stack(unsigned level)
 {
   struct frame_stack stack = {.mask = UINT64_MAX, .is_64 = true};
+
   stack.segment.selector = (uint16_t)level;
   stack.segment.access = (uint16_t)(level << 5);
   stack.segment.limit = 0xFFFFFFFF;
@@ -71,6 +76,7 @@ struct frame_stack frame_stack_inner_64(struct cpu *cpu, unsigned dpl, unsigned 
 {
   unsigned offset = ist ? 8 * ist + 28 : 8 * dpl + 4;
   uint64_t pointer = load_tss(cpu, offset, 8, offset + 7);
+
   if (!far_is_canonical(pointer))
     fault_raise(cpu, EXCEPTION_SS, 0);
   struct frame_stack stack = null_stack(dpl);
@@ -85,8 +91,10 @@ struct frame_stack frame_stack_inner_64(struct cpu *cpu, unsigned dpl, unsigned 
 struct frame_stack frame_stack_outer(struct cpu *cpu, uint16_t selector, uint64_t pointer, unsigned rpl, bool is_64)
 {
   struct frame_stack stack;
+
   if (selector_is_null(selector)) {
     bool is_allowed = is_64 && rpl != 3 && (selector & 3u) == rpl;
+
     if (!is_allowed)
       fault_gp(cpu, 0);
     stack = null_stack(rpl);
@@ -109,6 +117,7 @@ struct frame_stack frame_stack_outer(struct cpu *cpu, uint16_t selector, uint64_
 static bool stack_holds(const struct cpu_segment *s, uint64_t offset, unsigned size)
 {
   uint64_t last = offset + size - 1;
+
   if (!(s->access & SEGMENT_P))
     return false;
   if ((s->access & (SEGMENT_CODE | SEGMENT_EXPAND_DOWN)) == SEGMENT_EXPAND_DOWN)
@@ -126,6 +135,7 @@ static uint64_t stack_linear(struct cpu *cpu, const struct frame_stack *stack, u
   uint64_t offset = stack_offset(stack, bytes);
   bool is_good = stack->is_64 ? far_is_canonical(offset) && far_is_canonical(offset + size - 1)
                               : stack_holds(&stack->segment, offset, size);
+
   if (!is_good)
     fault_raise(cpu, EXCEPTION_SS, stack->error);
   return stack->is_64 ? offset : (stack->segment.base + offset) & 0xFFFFFFFF;
@@ -135,6 +145,7 @@ void frame_check(struct cpu *cpu, const struct frame_stack *stack, const struct 
 {
   for (unsigned i = 1; i <= frame->count; i++) {
     uint64_t linear = stack_linear(cpu, stack, i * frame->size, frame->size);
+
     if (stack->is_current)
       access_load_slow(cpu, SS, linear, frame->size, true);
     else
@@ -155,6 +166,7 @@ void frame_write(struct cpu *cpu, struct frame_stack *stack, const struct frame 
 {
   for (unsigned i = 0; i < frame->count; i++) {
     uint64_t linear = stack_linear(cpu, stack, (i + 1) * frame->size, frame->size);
+
     if (stack->is_current)
       access_store_linear(cpu, SS, linear, frame->size, frame->values[i]);
     else
@@ -173,9 +185,11 @@ void frame_use(struct cpu *cpu, const struct frame_stack *stack)
 void frame_drop_segments(struct cpu *cpu, unsigned cpl)
 {
   static const uint8_t numbers[] = {ES, DS, FS, GS};
+
   for (unsigned i = 0; i < sizeof(numbers); i++) {
     struct cpu_segment *s = &cpu->segment[numbers[i]];
     bool is_conforming = (s->access & (SEGMENT_CODE | SEGMENT_CONFORMING)) == (SEGMENT_CODE | SEGMENT_CONFORMING);
+
     if ((s->access & SEGMENT_S) && !is_conforming && SEGMENT_DPL(s->access) < cpl) {
       s->selector = 0; /* the base stays: FS and GS have one of their own in 64-bit mode */
       s->access = 0;

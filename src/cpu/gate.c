@@ -10,6 +10,7 @@ struct gate gate_read(const struct cpu *cpu, const struct descriptor *descriptor
   uint64_t raw = descriptor->raw;
   struct gate gate = {.selector = (uint16_t)(raw >> 16), .type = SEGMENT_TYPE(descriptor->access)};
   bool is_32 = gate.type & SYSTEM_32;
+
   gate.offset = raw & 0xFFFF;
   if (is_32)
     gate.offset |= raw >> 32 & 0xFFFF0000;
@@ -27,6 +28,7 @@ struct gate gate_read(const struct cpu *cpu, const struct descriptor *descriptor
 void code_check_offset(struct cpu *cpu, const struct descriptor *code, uint64_t offset)
 {
   bool is_good = code_is_64(cpu, code) ? far_is_canonical(offset) : offset <= code->limit;
+
   if (!is_good)
     fault_gp(cpu, 0);
 }
@@ -47,6 +49,7 @@ struct descriptor code_fetch_by_gate(struct cpu *cpu, uint16_t selector)
 struct descriptor code_fetch_to_return(struct cpu *cpu, uint16_t selector)
 {
   unsigned rpl = selector & 3u;
+
   if (selector_is_null(selector))
     fault_gp(cpu, 0);
   struct descriptor code = segment_fetch(cpu, selector, EXCEPTION_GP, false);

@@ -47,5 +47,6 @@ uint32_t generation_signature(const struct generation *g)
 {
   uint32_t family = g->family < 0xF ? g->family : 0xF;
   uint32_t more = g->family < 0xF ? 0 : g->family - 0xFu;
+
   return more << 20 | (g->model >> 4 & 0xFu) << 16 | family << 8 | (g->model & 0xFu) << 4 | g->stepping;
 }

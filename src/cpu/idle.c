@@ -13,6 +13,7 @@
 static uint32_t interrupt_flag(const struct cpu *cpu)
 {
   unsigned iopl = cpu->eflags >> 12 & 3;
+
   if (!(cpu->cr0 & CR0_PE))
     return FLAG_IF;
   if (cpu->eflags & FLAG_VM)
@@ -32,6 +33,7 @@ static bool is_interrupted(const struct cpu *cpu)
 const struct insn *control_cli(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t flag = interrupt_flag(cpu);
+
   if (is_interrupted(cpu))
     return insn_before(cpu, insn);
   if (!flag)
@@ -43,6 +45,7 @@ const struct insn *control_cli(struct cpu *cpu, const struct insn *insn)
 const struct insn *control_sti(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t flag = interrupt_flag(cpu);
+
   if (!flag || (flag == FLAG_VIF && (cpu->eflags & FLAG_VIP)))
     fault_gp(cpu, 0);
   if (flag == FLAG_IF && !(cpu->eflags & FLAG_IF))
@@ -72,6 +75,7 @@ static uint64_t line_sum(struct cpu *cpu, uint64_t line)
   static const uint8_t nothing[MONITOR_LINE];
   uint64_t sum = UINT64_C(0xCBF29CE484222325), physical;
   const uint8_t *bytes = paging_look(cpu, line, &physical, NULL) ? memory_at(cpu->memory, physical) : NULL;
+
   if (!bytes)
     bytes = nothing;
   for (unsigned i = 0; i < MONITOR_LINE; i++)
@@ -83,6 +87,7 @@ static uint64_t line_sum(struct cpu *cpu, uint64_t line)
 static void check_monitor(struct cpu *cpu)
 {
   bool is_off = cpu->model->vendor == LB_VENDOR_INTEL && !(msr_misc_enable(cpu) & MISC_ENABLE_MONITOR);
+
   if (cpu->cpl || is_off)
     fault_ud(cpu);
 }
@@ -105,6 +110,7 @@ const struct insn *control_monitor(struct cpu *cpu, const struct insn *insn)
 static bool is_deep(uint32_t hint)
 {
   unsigned state = hint >> 4 & 0xF;
+
   return state != 0 && state != 0xF;
 }
 
@@ -114,6 +120,7 @@ static bool is_deep(uint32_t hint)
 const struct insn *control_mwait(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t extensions = (uint32_t)cpu->r[RCX];
+
   check_monitor(cpu);
   if (extensions & ~1u)
     fault_gp(cpu, 0);

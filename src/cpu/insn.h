@@ -177,6 +177,7 @@ static inline uint64_t reg_get(const struct cpu *cpu, unsigned offset, unsigned 
   uint16_t u16;
   uint32_t u32;
   uint64_t u64;
+
   switch (size) {
   case 1:
     memcpy(&u8, at, 1);
@@ -200,6 +201,7 @@ static inline void reg_set(struct cpu *cpu, unsigned offset, unsigned size, uint
   uint8_t u8 = (uint8_t)value;
   uint16_t u16 = (uint16_t)value;
   uint64_t u64 = size == 4 ? (uint32_t)value : value;
+
   switch (size) {
   case 1:
     memcpy(at, &u8, 1);
@@ -218,6 +220,7 @@ static inline uint64_t insn_address(const struct cpu *cpu, const struct insn *in
 {
   uint64_t base = reg_get(cpu, insn->base, 8);
   uint64_t index = reg_get(cpu, insn->index, 8);
+
   return (base + (index << insn->scale) + insn->disp) & insn->address_mask;
 }
 

@@ -22,5 +22,6 @@ static const struct row table[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 insn_handler *instruction_handler(const struct insn *insn)
 {
   const struct row *row = &table[insn->mnemonic];
+
   return row->choose ? row->choose(insn) : row->handler;
 }

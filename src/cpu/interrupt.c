@@ -47,6 +47,7 @@ static void enter_by_table(struct cpu *cpu, const struct event *event, uint32_t 
 {
   struct frame_stack stack = frame_stack_current(cpu, false);
   struct frame frame = {.size = 2};
+
   frame_add(&frame, event->flags);
   frame_add(&frame, cpu->segment[CS].selector);
   frame_add(&frame, event->saved);
@@ -66,6 +67,7 @@ static void enter_by_table(struct cpu *cpu, const struct event *event, uint32_t 
 static void deliver_real(struct cpu *cpu, const struct event *event)
 {
   uint32_t offset = event->vector * 4u;
+
   if (offset + 3 > cpu->idtr.limit)
     fault_gp(cpu, gate_error(event));
   uint32_t entry = (uint32_t)access_load_system(cpu, cpu->idtr.base + offset, 4);
@@ -76,6 +78,7 @@ static void deliver_real(struct cpu *cpu, const struct event *event)
 static bool is_redirected(struct cpu *cpu, uint8_t vector)
 {
   const struct cpu_segment *tss = &cpu->segment[TR];
+
   if (!(cpu->cr4 & CR4_VME))
     return false;
   if (!(tss->access & SYSTEM_32) || tss->limit < TSS_IO_MAP + 1)
@@ -93,8 +96,10 @@ static void deliver_redirected(struct cpu *cpu, struct event *event)
 {
   uint32_t entry = (uint32_t)access_load_linear(cpu, DS, event->vector * 4u, 4);
   bool is_virtual = (cpu->eflags & FLAG_IOPL) != FLAG_IOPL;
+
   if (is_virtual) {
     bool vif = event->flags & FLAG_VIF;
+
     event->flags = (event->flags & ~(uint32_t)FLAG_IF) | FLAG_IOPL | (vif ? FLAG_IF : 0u);
   }
   enter_by_table(cpu, event, entry, FLAG_TF | FLAG_RF | (is_virtual ? FLAG_VIF : FLAG_IF));
@@ -105,6 +110,7 @@ static void deliver_redirected(struct cpu *cpu, struct event *event)
 static void add_v8086_segments(const struct cpu *cpu, struct frame *frame)
 {
   static const uint8_t order[] = {GS, FS, DS, ES};
+
   for (unsigned i = 0; i < sizeof(order); i++)
     frame_add(frame, cpu->segment[order[i]].selector);
 }
@@ -112,6 +118,7 @@ static void add_v8086_segments(const struct cpu *cpu, struct frame *frame)
 static struct frame frame_of(const struct cpu *cpu, const struct event *event, const struct gate *gate, bool is_inner)
 {
   struct frame frame = {.size = gate->size};
+
   if (cpu->eflags & FLAG_VM)
     add_v8086_segments(cpu, &frame);
   if (is_inner || gate->size == 8) {
@@ -129,6 +136,7 @@ static struct frame frame_of(const struct cpu *cpu, const struct event *event, c
 static struct frame_stack stack_of(struct cpu *cpu, const struct gate *gate, unsigned level)
 {
   bool is_inner = level < cpu->cpl;
+
   if (gate->size != 8)
     return is_inner ? frame_stack_inner(cpu, level) : frame_stack_current(cpu, false);
   struct frame_stack stack =
@@ -140,6 +148,7 @@ static struct frame_stack stack_of(struct cpu *cpu, const struct gate *gate, uns
 static void leave_v8086(struct cpu *cpu)
 {
   static const uint8_t numbers[] = {ES, DS, FS, GS};
+
   if (!(cpu->eflags & FLAG_VM))
     return;
   for (unsigned i = 0; i < sizeof(numbers); i++)
@@ -150,6 +159,7 @@ static void deliver_gate(struct cpu *cpu, const struct event *event, const struc
 {
   struct descriptor code = code_fetch_by_gate(cpu, gate->selector);
   bool is_conforming = code_is_conforming(&code);
+
   if ((cpu->eflags & FLAG_VM) && (is_conforming || SEGMENT_DPL(code.access) != 0))
     fault_gp(cpu, gate->selector & ~3u);
   unsigned level = is_conforming ? cpu->cpl : SEGMENT_DPL(code.access);
@@ -175,6 +185,7 @@ static void push_error(struct cpu *cpu, uint32_t error, unsigned size)
 {
   struct frame_stack stack = frame_stack_current(cpu, false);
   struct frame frame = {.size = size};
+
   frame_add(&frame, error);
   frame_check(cpu, &stack, &frame);
   frame_write(cpu, &stack, &frame);
@@ -185,6 +196,7 @@ static void push_error(struct cpu *cpu, uint32_t error, unsigned size)
 static void deliver_task(struct cpu *cpu, const struct event *event, uint16_t selector)
 {
   struct descriptor tss = task_fetch(cpu, selector, TASK_EVENT);
+
   task_switch(cpu, selector, &tss, TASK_EVENT, event->saved, event->flags,
               event->is_debug ? LB_BRANCH_KINDS : LB_BRANCH_TASK_SWITCH);
   if (event->has_error)
@@ -212,6 +224,7 @@ static struct gate fetch_gate(struct cpu *cpu, const struct event *event)
 {
   unsigned size = far_is_long(cpu) ? 16 : 8;
   uint32_t offset = event->vector * size;
+
   if (offset + size - 1 > cpu->idtr.limit)
     fault_gp(cpu, gate_error(event));
   struct descriptor d = {.linear = cpu->idtr.base + offset};
@@ -228,6 +241,7 @@ static struct gate fetch_gate(struct cpu *cpu, const struct event *event)
 static void deliver_protected(struct cpu *cpu, const struct event *event)
 {
   struct gate gate = fetch_gate(cpu, event);
+
   if (gate.type == SYSTEM_TASK_GATE)
     deliver_task(cpu, event, gate.selector);
   else
@@ -272,6 +286,7 @@ static bool is_contributory(unsigned vector)
 static bool is_double(const struct cpu *cpu, unsigned second)
 {
   unsigned first = cpu->fault.delivering;
+
   if (cpu->fault.is_delivering_soft)
     return false;
   if (second == EXCEPTION_AC)
@@ -310,6 +325,7 @@ static void note_debug(struct cpu *cpu, uint32_t bits)
 bool interrupt_exception(struct cpu *cpu)
 {
   struct event event = {.vector = cpu->fault.vector, .has_error = cpu->fault.has_error, .error = cpu->fault.error};
+
   if (cpu->fault.is_delivering && !combine(cpu, &event))
     return false;
   event.kind = event.vector == EXCEPTION_MC ? LB_BRANCH_MACHINE_CHECK : LB_BRANCH_FAULT;
@@ -317,6 +333,7 @@ bool interrupt_exception(struct cpu *cpu)
   event.flags = flags_get(cpu) | FLAG_RF;
   if (event.vector == EXCEPTION_DB) {
     uint32_t bits = cpu->debug_due;
+
     event.is_debug = true;
     if (!(bits & DR6_BD)) /* an instruction breakpoint: the handler sets RF itself */
       event.flags = flags_get(cpu);
@@ -337,12 +354,14 @@ static struct event event_between(const struct cpu *cpu, uint8_t vector, enum lb
 void interrupt_external(struct cpu *cpu, uint8_t vector)
 {
   struct event event = event_between(cpu, vector, LB_BRANCH_INTERRUPT);
+
   deliver(cpu, &event);
 }
 
 void interrupt_nmi(struct cpu *cpu)
 {
   struct event event = event_between(cpu, EXCEPTION_NMI, LB_BRANCH_NMI);
+
   cpu->is_nmi_blocked = true;
   deliver(cpu, &event);
 }
@@ -350,6 +369,7 @@ void interrupt_nmi(struct cpu *cpu)
 void interrupt_debug(struct cpu *cpu, uint32_t bits)
 {
   struct event event = event_between(cpu, EXCEPTION_DB, LB_BRANCH_TRAP);
+
   event.is_debug = true;
   note_debug(cpu, bits);
   deliver(cpu, &event);
@@ -361,6 +381,7 @@ const struct insn *interrupt_software(struct cpu *cpu, const struct insn *insn, 
                                       enum lb_branch_kind kind)
 {
   struct event event = {.vector = vector, .kind = (uint8_t)kind, .is_software = true, .saved = insn_next_rip(insn)};
+
   event.flags = flags_get(cpu) & ~(uint32_t)FLAG_RF;
   bool is_v8086 = kind == LB_BRANCH_INT && (cpu->cr0 & CR0_PE) && (cpu->eflags & FLAG_VM);
   if (is_v8086 && is_redirected(cpu, vector)) {
@@ -398,6 +419,7 @@ const struct insn *interrupt_into(struct cpu *cpu, const struct insn *insn)
 const struct insn *interrupt_int1(struct cpu *cpu, const struct insn *insn)
 {
   struct event event = {.vector = EXCEPTION_DB, .kind = LB_BRANCH_TRAP, .is_debug = true};
+
   if (point_catches(cpu, EXCEPTION_DB))
     return insn_before(cpu, insn);
   event.saved = insn_next_rip(insn);

@@ -27,6 +27,7 @@ static uint64_t peek(struct cpu *cpu, const struct insn *insn, unsigned number)
 static void set_pointer(struct cpu *cpu, uint64_t bytes)
 {
   uint64_t moved = (cpu->r[RSP] + bytes) & cpu->stack_mask;
+
   cpu->r[RSP] = cpu->stack_mask == 0xFFFF ? (cpu->r[RSP] & ~UINT64_C(0xFFFF)) | moved : moved;
 }
 
@@ -55,6 +56,7 @@ static const struct insn *return_virtual_if(struct cpu *cpu, const struct insn *
 {
   bool is_if = image->flags & FLAG_IF;
   bool is_bad = insn->size != 2 || (image->flags & FLAG_TF) || (is_if && (cpu->eflags & FLAG_VIP));
+
   if (!(cpu->cr4 & CR4_VME) || is_bad)
     fault_gp(cpu, 0);
   image->flags = (image->flags & 0xFFFF) | (is_if ? FLAG_VIF : 0u);
@@ -75,6 +77,7 @@ static uint32_t changed_flags(const struct cpu *cpu, const struct insn *insn)
 {
   bool is_wide = insn->size > 2;
   uint32_t changed = FLAGS_POPPED | (is_wide ? FLAGS_POPPED_WIDE : 0u);
+
   if (cpu->cpl <= (cpu->eflags & FLAG_IOPL) >> 12)
     changed |= FLAG_IF;
   if (cpu->cpl == 0)
@@ -97,6 +100,7 @@ static const struct insn *enter_v8086(struct cpu *cpu, const struct insn *insn, 
   static const uint8_t order[] = {SS, ES, DS, FS, GS};
   uint16_t selectors[sizeof(order)];
   uint32_t pointer = (uint32_t)peek(cpu, insn, 3);
+
   for (unsigned i = 0; i < sizeof(order); i++)
     selectors[i] = (uint16_t)peek(cpu, insn, 4 + i);
   if (image->offset > 0xFFFF)
@@ -115,6 +119,7 @@ static const struct insn *return_with_stack(struct cpu *cpu, const struct insn *
                                             struct descriptor *code)
 {
   unsigned rpl = image->selector & 3u;
+
   image->pointer = peek(cpu, insn, 3);
   image->stack = (uint16_t)peek(cpu, insn, 4);
   struct frame_stack stack = frame_stack_outer(cpu, image->stack, image->pointer, rpl, code_is_64(cpu, code));
@@ -146,6 +151,7 @@ static const struct insn *return_same(struct cpu *cpu, const struct insn *insn, 
 static const struct insn *return_protected(struct cpu *cpu, const struct insn *insn, struct image *image)
 {
   bool sets_vm = insn->size == 4 && (image->flags & FLAG_VM) && cpu->cpl == 0 && !far_is_long(cpu);
+
   if (sets_vm)
     return enter_v8086(cpu, insn, image);
   struct descriptor code = code_fetch_to_return(cpu, image->selector);
@@ -156,6 +162,7 @@ static const struct insn *return_protected(struct cpu *cpu, const struct insn *i
 const struct insn *iret_run(struct cpu *cpu, const struct insn *insn)
 {
   bool is_protected = segment_is_protected(cpu);
+
   cpu->is_nmi_blocked = false; /* also when it faults: SDM vol. 3, 27.2.3, "NMI unblocking due to IRET" */
   if (is_protected && (cpu->eflags & FLAG_NT))
     return return_task(cpu, insn);

@@ -27,6 +27,7 @@ static bool keys_are_on(const struct cpu *cpu, bool is_user)
 bool key_denies(const struct cpu *cpu, uint64_t entry, bool is_user, unsigned wants)
 {
   bool has_access = is_user || !(wants & PAGING_USER);
+
   if (!has_access || (wants & PAGING_FETCH) || !keys_are_on(cpu, is_user))
     return false;
   unsigned rights = (is_user ? cpu->pkru : cpu->pkrs) >> (2 * entry_key(entry));
@@ -44,6 +45,7 @@ void key_note(struct cpu *cpu, uint64_t entry, bool is_user)
 static uint16_t keys_changed(uint32_t before, uint32_t after)
 {
   uint16_t keys = 0;
+
   for (unsigned i = 0; i < 16; i++)
     keys |= (uint16_t)(((before ^ after) >> (2 * i) & 3 ? 1u : 0u) << i);
   return keys;
@@ -52,6 +54,7 @@ static uint16_t keys_changed(uint32_t before, uint32_t after)
 static void rights_set(struct cpu *cpu, bool is_user, uint32_t *rights, uint32_t value)
 {
   uint16_t changed = keys_changed(*rights, value);
+
   *rights = value;
   if (changed & cpu->keys_cached[is_user])
     access_flush_data(cpu);

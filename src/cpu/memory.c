@@ -37,6 +37,7 @@ void memory_done(struct memory *memory)
 static uint8_t *memory_range(const struct memory *memory, uint64_t address, size_t size)
 {
   uint8_t *first = memory_at(memory, address);
+
   if (!first || size == 0)
     return first;
   if (address + (size - 1) < address)
@@ -48,6 +49,7 @@ static uint8_t *memory_range(const struct memory *memory, uint64_t address, size
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size)
 {
   const uint8_t *at = memory_range(memory, address, size);
+
   if (!at)
     return false;
   memcpy(bytes, at, size);
@@ -57,6 +59,7 @@ bool memory_read(const struct memory *memory, uint64_t address, void *bytes, siz
 bool memory_write(struct memory *memory, uint64_t address, const void *bytes, size_t size)
 {
   uint8_t *at = memory_range(memory, address, size);
+
   if (!at)
     return false;
   memcpy(at, bytes, size);

@@ -14,6 +14,7 @@
 ALWAYS_INLINE const struct insn *move_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, form_is_memory(shape.form) ? ACCESS_WRITE : ACCESS_READ, &place))
     return shape.slow(cpu, insn);
   operand_put(cpu, insn, shape, &place, operand_second(cpu, insn, shape, &place));
@@ -71,6 +72,7 @@ ALWAYS_INLINE const struct insn *move_extend(struct cpu *cpu, const struct insn 
 {
   struct place place;
   struct shape source = shape_sized(shape, from);
+
   if (!operand_find(cpu, insn, source, ACCESS_READ, &place))
     return shape.slow(cpu, insn);
   uint64_t value = operand_second(cpu, insn, source, &place);
@@ -146,6 +148,7 @@ const struct insn *move_cqo(struct cpu *cpu, const struct insn *insn)
 ALWAYS_INLINE const struct insn *move_if(struct cpu *cpu, const struct insn *insn, struct shape shape, unsigned code)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_READ, &place))
     return shape.slow(cpu, insn);
   uint64_t value = operand_second(cpu, insn, shape, &place);
@@ -158,6 +161,7 @@ ALWAYS_INLINE const struct insn *move_condition(struct cpu *cpu, const struct in
                                                 unsigned code)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
     return shape.slow(cpu, insn);
   operand_put(cpu, insn, shape, &place, flags_condition(cpu, code));
@@ -192,6 +196,7 @@ ALWAYS_INLINE const struct insn *move_swapped(struct cpu *cpu, const struct insn
   bool is_load = insn->form == FORM_REG_MEM;
   uint64_t value = is_load ? insn_load(cpu, insn, shape.size) : reg_get(cpu, insn->op[1], shape.size);
   uint64_t swapped = __builtin_bswap64(value) >> (64 - 8 * shape.size);
+
   if (is_load)
     reg_set(cpu, insn->op[0], shape.size, swapped);
   else
@@ -205,6 +210,7 @@ SIZES(move_movbe, move_swapped);
 const struct insn *move_xlat(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t offset = (cpu->r[RBX] + reg_get(cpu, 8 * RAX, 1)) & insn->address_mask;
+
   reg_set(cpu, 8 * RAX, 1, access_load(cpu, insn->segment, offset, 1));
   return insn_next(cpu, insn);
 }

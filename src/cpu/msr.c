@@ -85,6 +85,7 @@ static bool efer_write(struct cpu *cpu, uint64_t value)
 {
   uint64_t kept = (HAS(SYSCALL) ? EFER_SCE : 0u) | (HAS(LM) ? EFER_LME : 0u) | (HAS(NX) ? EFER_NXE : 0u);
   uint64_t changed = (value ^ cpu->efer) & kept;
+
   if (value & ~(kept | (HAS(LM) ? EFER_LMA : 0u)))
     return false;
   if ((changed & EFER_LME) && (cpu->cr0 & CR0_PG))
@@ -124,6 +125,7 @@ static bool is_apic(const struct cpu *cpu, uint32_t msr)
 static uint64_t deadline_to_board(const struct cpu *cpu, uint64_t deadline)
 {
   uint64_t now = control_tsc(cpu);
+
   return deadline == 0 ? 0 : deadline <= now ? 1 : cpu_cycles(cpu) + (deadline - now);
 }
 
@@ -149,6 +151,7 @@ uint64_t msr_misc_enable(const struct cpu *cpu)
 {
   uint64_t value;
   bool is_recorders = lb_recorder_rdmsr(&cpu->recorder, MSR_MISC_ENABLE, &value) == LB_MSR_OK;
+
   return is_recorders ? value : cpu->misc_enable;
 }
 
@@ -159,6 +162,7 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
   enum write_rule rule;
   unsigned write;
   const uint64_t *place = kept_register(cpu, msr, &rule);
+
   if (place) {
     *ret_value = *place;
     return true;
@@ -193,6 +197,7 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 bool system_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 {
   enum lb_msr_answer answer = lb_recorder_rdmsr(&cpu->recorder, msr, ret_value);
+
   if (answer != LB_MSR_FOREIGN)
     return answer == LB_MSR_OK;
   if (is_apic(cpu, msr))
@@ -203,6 +208,7 @@ bool system_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 const struct insn *control_rdmsr(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = 0;
+
   control_check_privilege(cpu);
   run_sync(cpu);
   if (!system_read_msr(cpu, (uint32_t)cpu->r[RCX], &value))
@@ -246,6 +252,7 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
   unsigned write;
   uint64_t constant;
   uint64_t *place = kept_register(cpu, msr, &rule);
+
   if (place)
     return kept_write(cpu, place, value, rule);
   if (msr_memory_owns(cpu, msr))
@@ -278,6 +285,7 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
 bool system_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value)
 {
   enum lb_msr_answer answer = lb_recorder_wrmsr(&cpu->recorder, msr, value);
+
   if (answer != LB_MSR_FOREIGN)
     return answer == LB_MSR_OK;
   if (is_apic(cpu, msr))
@@ -288,6 +296,7 @@ bool system_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value)
 const struct insn *control_wrmsr(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = (uint64_t)(uint32_t)cpu->r[RDX] << 32 | (uint32_t)cpu->r[RAX];
+
   control_check_privilege(cpu);
   run_sync(cpu);
   if (!system_write_msr(cpu, (uint32_t)cpu->r[RCX], value))
@@ -308,6 +317,7 @@ static void check_tsd(struct cpu *cpu)
 static void tsc_give(struct cpu *cpu)
 {
   uint64_t now = control_tsc(cpu);
+
   cpu->r[RAX] = (uint32_t)now;
   cpu->r[RDX] = now >> 32;
 }
@@ -343,6 +353,7 @@ static bool counter_read(const struct cpu *cpu, uint32_t number, uint64_t *ret_v
   bool is_half = cpu->model->pmu->kind == LB_PMU_P4 && number >> 31;
   bool is_fixed = number >> 30 & 1;
   struct lb_register_range range = {0};
+
   if (number == RDPMC_METRICS)
     return lb_recorder_rdmsr(&cpu->recorder, MSR_PERF_METRICS, ret_value) == LB_MSR_OK;
   for (unsigned i = 0; i < sizeof(ids) / sizeof(ids[0]) && !range.count && !is_fixed; i++)
@@ -361,6 +372,7 @@ static bool counter_read(const struct cpu *cpu, uint32_t number, uint64_t *ret_v
 const struct insn *control_rdpmc(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = 0;
+
   if (cpu->cpl && !(cpu->cr4 & CR4_PCE))
     fault_gp(cpu, 0);
   run_sync(cpu);

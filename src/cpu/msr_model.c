@@ -73,6 +73,7 @@ static bool fixed_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 bool msr_model_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 {
   int place = place_of(cpu, msr);
+
   if (place < 0)
     return fixed_read(cpu, msr, ret_value);
   *ret_value = cpu->model_msr[place];
@@ -82,6 +83,7 @@ bool msr_model_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
 bool msr_model_write(struct cpu *cpu, uint32_t msr, uint64_t value)
 {
   int place = place_of(cpu, msr);
+
   if (place < 0)
     return false;
   cpu->model_msr[place] = value;

@@ -23,6 +23,7 @@ ALWAYS_INLINE struct wide multiply(uint64_t a, uint64_t b, unsigned size, bool i
 {
   if (size < 8) {
     uint64_t product = a * b;
+
     return (struct wide){product >> (8 * size) & size_mask(size), product & size_mask(size)};
   }
   struct wide product = multiply_64(a, b);
@@ -35,6 +36,7 @@ ALWAYS_INLINE struct wide multiply(uint64_t a, uint64_t b, unsigned size, bool i
 ALWAYS_INLINE bool multiply_overflows(struct wide product, unsigned size, bool is_signed)
 {
   uint64_t plain = is_signed && sign_bit(product.low, size) ? size_mask(size) : 0;
+
   return product.high != plain;
 }
 
@@ -58,6 +60,7 @@ ALWAYS_INLINE const struct insn *multiply_pair(struct cpu *cpu, const struct ins
   struct wide product = is_signed ? multiply(flags_extend(a, shape.size), flags_extend(b, shape.size), shape.size, true)
                                   : multiply(a, b, shape.size, false);
   bool is_over = multiply_overflows(product, shape.size, is_signed);
+
   pair_set(cpu, shape.size, product.high, product.low);
   flags_result(cpu, product.low, shape.size, is_over, is_over, false);
   return insn_next(cpu, insn);
@@ -70,6 +73,7 @@ ALWAYS_INLINE const struct insn *multiply_to_reg(struct cpu *cpu, const struct i
   uint64_t a = insn->operands == 3 ? insn->imm : flags_extend(reg_get(cpu, insn->op[0], shape.size), shape.size);
   struct wide product = multiply(a, flags_extend(b, shape.size), shape.size, true);
   bool is_over = multiply_overflows(product, shape.size, true);
+
   reg_set(cpu, insn->op[0], shape.size, product.low);
   flags_result(cpu, product.low, shape.size, is_over, is_over, false);
   return insn_next(cpu, insn);
@@ -90,6 +94,7 @@ ALWAYS_INLINE const struct insn *multiply_flagless(struct cpu *cpu, const struct
 {
   struct wide product =
     multiply(reg_get(cpu, 8 * RDX, shape.size), operand_third(cpu, insn, shape.size), shape.size, false);
+
   reg_set(cpu, insn->op[1], shape.size, product.low);
   reg_set(cpu, insn->op[0], shape.size, product.high);
   return insn_next(cpu, insn);
@@ -123,6 +128,7 @@ ALWAYS_INLINE struct quotient divide(struct cpu *cpu, struct wide dividend, uint
 ALWAYS_INLINE struct wide wide_negate(struct wide value, unsigned size)
 {
   uint64_t low = (0 - value.low) & size_mask(size);
+
   return (struct wide){(~value.high + (low == 0)) & size_mask(size), low};
 }
 
@@ -134,6 +140,7 @@ ALWAYS_INLINE struct quotient divide_signed(struct cpu *cpu, struct wide dividen
   uint64_t magnitude = sign_bit(divisor, size) ? (0 - divisor) & size_mask(size) : divisor;
   struct quotient result = divide(cpu, is_negative ? wide_negate(dividend, size) : dividend, magnitude, size);
   uint64_t most = (UINT64_C(1) << (8 * size - 1)) - !is_opposite;
+
   if (result.quotient > most)
     fault_raise(cpu, EXCEPTION_DE, 0);
   return (struct quotient){is_opposite ? 0 - result.quotient : result.quotient,
@@ -147,6 +154,7 @@ ALWAYS_INLINE const struct insn *divide_pair(struct cpu *cpu, const struct insn 
   struct wide dividend = pair_get(cpu, shape.size);
   struct quotient result =
     is_signed ? divide_signed(cpu, dividend, divisor, shape.size) : divide(cpu, dividend, divisor, shape.size);
+
   pair_set(cpu, shape.size, result.remainder, result.quotient);
   return insn_next(cpu, insn);
 }

@@ -66,6 +66,7 @@ ALWAYS_INLINE bool place_find_linear(struct cpu *cpu, struct place *place, uint6
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
   uint64_t tag = access & ACCESS_WRITE ? entry->write : entry->read;
+
   if (__builtin_expect(tag != access_tag(linear, size), 0))
     return false;
   place->host = (uint8_t *)(uintptr_t)(linear + entry->host);
@@ -79,6 +80,7 @@ ALWAYS_INLINE bool place_find(struct cpu *cpu, struct place *place, unsigned seg
                               unsigned access)
 {
   const struct cpu_segment *s = &cpu->segment[segment];
+
   if (__builtin_expect(!(s->ease & access), 0))
     return false;
   return place_find_linear(cpu, place, (s->linear_base + offset) & cpu->linear_mask, size, access);
@@ -126,6 +128,7 @@ ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, unsigned
                                   unsigned size)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
+
   place->linear = linear;
   place->host = NULL;
   if (__builtin_expect(entry->write != access_tag(linear, size), 0))
@@ -186,6 +189,7 @@ ALWAYS_INLINE uint64_t operand_third(struct cpu *cpu, const struct insn *insn, u
 ALWAYS_INLINE void reg_set_masked(struct cpu *cpu, enum cpu_register number, uint64_t mask, uint64_t value)
 {
   uint64_t kept = mask == 0xFFFF ? cpu->r[number] & ~mask : 0;
+
   cpu->r[number] = kept | (value & mask);
 }
 

@@ -57,6 +57,7 @@ struct walk {
 static uint64_t reserved_bits(const struct cpu *cpu, const struct format *format, unsigned level, uint64_t entry)
 {
   bool is_page = level > 0 && (entry & ENTRY_PS) && (format->pages >> level & 1);
+
   if (format->entry == 4) /* PSE-36: bits 20:13 of a 4 MiB page are address bits 39:32 */
     return is_page ? entry & (1u << 21) : 0;
   uint64_t reserved = UINT64_C(0x7FFFFFFFFFFFFFFF) & ~((UINT64_C(1) << SYSTEM_PHYSICAL_BITS) - 1);
@@ -75,6 +76,7 @@ static uint64_t page_address(const struct format *format, unsigned level, uint64
 {
   unsigned shift = 12 + format->bits * level;
   uint64_t offset = linear & ((UINT64_C(1) << shift) - 1) & ~PAGE_MASK;
+
   if (format->entry == 4 && level)
     return (entry & 0xFFC00000) | (entry & 0x1FE000) << 19 | offset;
   uint64_t bits = ((UINT64_C(1) << SYSTEM_PHYSICAL_BITS) - 1) & ~((UINT64_C(1) << shift) - 1);
@@ -97,6 +99,7 @@ static int paging_walk(struct cpu *cpu, uint64_t linear, struct walk *walk)
   const struct format *format = paging_format(cpu);
   bool is_present;
   uint64_t table = table_root(cpu, format, linear, &is_present);
+
   *walk = (struct walk){.is_writable = true, .is_user = true};
   if (!is_present)
     return -1;
@@ -104,6 +107,7 @@ static int paging_walk(struct cpu *cpu, uint64_t linear, struct walk *walk)
     unsigned index = (unsigned)(linear >> (12 + format->bits * level)) & ((1u << format->bits) - 1);
     uint64_t address = table + (uint64_t)index * format->entry;
     uint64_t entry = access_load_physical(cpu, address, format->entry);
+
     walk->entries[level] = entry;
     walk->addresses[level] = address;
     walk->level = level;
@@ -146,6 +150,7 @@ _Noreturn static void page_fault(struct cpu *cpu, uint64_t linear, unsigned want
 {
   bool shows_fetch = ((cpu->efer & EFER_NXE) && (cpu->cr4 & CR4_PAE)) || (cpu->cr4 & CR4_SMEP);
   unsigned shown = PAGING_WRITE | PAGING_USER | (shows_fetch ? PAGING_FETCH : 0);
+
   cpu->cr2 = linear;
   fault_raise(cpu, EXCEPTION_PF, (wants & shown) | found);
 }
@@ -154,6 +159,7 @@ static void set_bits(struct cpu *cpu, const struct walk *walk, unsigned levels, 
 {
   for (unsigned level = walk->level; level < levels; level++) {
     uint64_t bits = ENTRY_A | (level == walk->level && is_write ? ENTRY_D : 0);
+
     if ((walk->entries[level] & bits) != bits)
       access_store_physical(cpu, walk->addresses[level], entry_size, walk->entries[level] | bits);
   }
@@ -188,8 +194,10 @@ bool paging_look(struct cpu *cpu, uint64_t linear, uint64_t *ret_physical, unsig
 {
   unsigned bits = LB_DS_PAGE_PRESENT | LB_DS_PAGE_ACCESSED | LB_DS_PAGE_DIRTY | LB_DS_PAGE_SUPERVISOR;
   uint64_t physical = linear;
+
   if (cpu->cr0 & CR0_PG) {
     struct walk walk;
+
     if (paging_walk(cpu, linear, &walk))
       return false;
     uint64_t entry = walk.entries[walk.level];
@@ -208,6 +216,7 @@ bool paging_load_pdptes(struct cpu *cpu, uint64_t cr3)
 {
   uint64_t entries[4];
   uint64_t reserved = (UINT64_MAX << SYSTEM_PHYSICAL_BITS) | 0x1E6;
+
   for (unsigned i = 0; i < 4; i++) {
     entries[i] = access_load_physical(cpu, (cr3 & 0xFFFFFFE0) + 8u * i, 8);
     if ((entries[i] & ENTRY_P) && (entries[i] & reserved))

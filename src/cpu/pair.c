@@ -16,6 +16,7 @@
 ALWAYS_INLINE bool pair_compares(uint64_t a, uint64_t b, unsigned size, unsigned code)
 {
   int64_t signed_a = (int64_t)flags_extend(a, size), signed_b = (int64_t)flags_extend(b, size);
+
   switch (code) {
   case 0x2:
     return a < b;
@@ -44,6 +45,7 @@ ALWAYS_INLINE bool pair_compares(uint64_t a, uint64_t b, unsigned size, unsigned
 ALWAYS_INLINE bool pair_tests(uint64_t result, unsigned size, unsigned code)
 {
   int64_t number = (int64_t)flags_extend(result, size);
+
   switch (code) {
   case 0x4:
     return number == 0;
@@ -70,6 +72,7 @@ ALWAYS_INLINE const struct insn *pair_run(struct cpu *cpu, const struct insn *in
                                           unsigned code)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_READ, &place))
     return shape.slow(cpu, insn);
   uint64_t b = operand_second(cpu, insn, shape, &place) & size_mask(shape.size);
@@ -158,6 +161,7 @@ insn_handler *pair_handler(const struct insn *insn)
   bool is_test = insn->mnemonic == ZYDIS_MNEMONIC_TEST;
   int code = jump_code(insn + 1);
   int column = insn->size <= 8 ? columns[insn->size] : -1;
+
   if ((!is_test && insn->mnemonic != ZYDIS_MNEMONIC_CMP) || code < 0 || column < 0)
     return NULL;
   bool is_of_registers = insn->form == FORM_REG_REG || insn->form == FORM_REG_IMM;

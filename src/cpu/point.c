@@ -37,6 +37,7 @@ static void hold_restore(struct cpu *cpu)
 const struct insn *point_run(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t linear = (cpu->segment[CS].linear_base + insn->rip) & cpu->linear_mask;
+
   cpu->hit = (struct cpu_hit){.kind = CPU_HIT_CODE, .access = ACCESS_EXECUTE, .address = linear};
   hold_restore(cpu);
   return insn_before(cpu, insn);
@@ -59,6 +60,7 @@ static bool point_overlaps(const struct cpu *cpu, const struct cpu_point *point,
 void point_access(struct cpu *cpu, uint64_t linear, unsigned size, unsigned access)
 {
   uint64_t address;
+
   for (size_t i = 0; i < cpu->point_count && !cpu->hit.kind; i++)
     if ((cpu->points[i].access & access) && point_overlaps(cpu, &cpu->points[i], linear, size, &address))
       cpu->hit = (struct cpu_hit){.kind = CPU_HIT_DATA, .access = (uint8_t)access, .point = i, .address = address};
@@ -105,6 +107,7 @@ void point_delivered(struct cpu *cpu, bool was_restartable)
 static size_t count_of(const struct cpu_point *points, size_t count, unsigned access)
 {
   size_t result = 0;
+
   for (size_t i = 0; i < count; i++)
     result += (points[i].access & access) != 0;
   return result;
@@ -113,6 +116,7 @@ static size_t count_of(const struct cpu_point *points, size_t count, unsigned ac
 static bool is_same_code(const struct cpu *cpu, const struct cpu_point *points, size_t count)
 {
   size_t codes = count_of(points, count, ACCESS_EXECUTE), same = 0;
+
   for (size_t i = 0; i < count; i++)
     for (size_t k = 0; (points[i].access & ACCESS_EXECUTE) && k < cpu->point_count; k++)
       if ((cpu->points[k].access & ACCESS_EXECUTE) && cpu->points[k].address == points[i].address) {
@@ -125,6 +129,7 @@ static bool is_same_code(const struct cpu *cpu, const struct cpu_point *points, 
 int cpu_set_points(struct cpu *cpu, const struct cpu_point *points, size_t count)
 {
   struct cpu_point *copy = count ? malloc(count * sizeof(*copy)) : NULL;
+
   if (count && !copy)
     return -ENOMEM;
   if (count)

@@ -17,6 +17,7 @@ static bool bitmap_allows(struct cpu *cpu, uint16_t port, unsigned size)
 {
   const struct cpu_segment *tss = &cpu->segment[TR];
   bool is_32 = (tss->access & (SEGMENT_P | SEGMENT_S | 0xD)) == (SEGMENT_P | 9); /* or of IA-32e mode, busy or not */
+
   if (!is_32 || tss->limit < 103)
     return false;
   uint32_t map = (uint32_t)access_load_system(cpu, tss->base + 102, 2);
@@ -31,6 +32,7 @@ void system_check_io(struct cpu *cpu, uint16_t port, unsigned size)
 {
   unsigned iopl = cpu->eflags >> 12 & 3;
   bool is_free = !(cpu->cr0 & CR0_PE) || (!(cpu->eflags & FLAG_VM) && cpu->cpl <= iopl);
+
   if (!is_free && !bitmap_allows(cpu, port, size))
     fault_gp(cpu, 0);
 }
@@ -40,6 +42,7 @@ void system_check_io(struct cpu *cpu, uint16_t port, unsigned size)
 static uint32_t port_in(struct cpu *cpu, uint16_t port, unsigned size)
 {
   uint32_t value = cpu->bus.in(cpu->bus.data, port, size);
+
   if (cpu->dr_access)
     system_io_breakpoints(cpu, port, size);
   return value;
@@ -67,6 +70,7 @@ const struct insn *control_in(struct cpu *cpu, const struct insn *insn)
 {
   bool is_immediate = insn->op_class[1] == CLASS_IMMEDIATE;
   uint16_t port = (uint16_t)(is_immediate ? insn->imm & 0xFF : cpu->r[RDX]);
+
   system_check_io(cpu, port, insn->size);
   note(cpu, insn, port, insn->size, IO_IN | (is_immediate ? IO_IMMEDIATE : 0));
   reg_set(cpu, 8 * RAX, insn->size, port_in(cpu, port, insn->size));
@@ -78,6 +82,7 @@ const struct insn *control_out(struct cpu *cpu, const struct insn *insn)
   bool is_immediate = insn->op_class[0] == CLASS_IMMEDIATE;
   uint16_t port = (uint16_t)(is_immediate ? insn->imm & 0xFF : cpu->r[RDX]);
   unsigned size = insn->size2;
+
   system_check_io(cpu, port, size);
   note(cpu, insn, port, size, IO_OUT | (is_immediate ? IO_IMMEDIATE : 0));
   port_out(cpu, port, size, (uint32_t)reg_get(cpu, 8 * RAX, size));
@@ -89,6 +94,7 @@ const struct insn *control_out(struct cpu *cpu, const struct insn *insn)
 static void index_advance(struct cpu *cpu, const struct insn *insn, unsigned reg, unsigned size)
 {
   uint64_t step = cpu->eflags & FLAG_DF ? 0 - (uint64_t)size : size;
+
   reg_set(cpu, 8 * reg, insn->address_size, cpu->r[reg] + step);
 }
 
@@ -97,6 +103,7 @@ static void element_in(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint16_t port = (uint16_t)cpu->r[RDX];
   uint64_t offset = cpu->r[RDI] & insn->address_mask;
+
   system_check_io(cpu, port, size);
   access_check_write(cpu, ES, offset, size);
   access_store(cpu, ES, offset, size, port_in(cpu, port, size));
@@ -107,6 +114,7 @@ static void element_out(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint16_t port = (uint16_t)cpu->r[RDX];
   uint64_t offset = cpu->r[RSI] & insn->address_mask;
+
   system_check_io(cpu, port, size);
   uint32_t value = (uint32_t)access_load(cpu, insn->segment, offset, size);
   port_out(cpu, port, size, value);
@@ -126,6 +134,7 @@ static const struct insn *repeat(struct cpu *cpu, const struct insn *insn, unsig
                                  void (*element)(struct cpu *, const struct insn *, unsigned))
 {
   bool is_repeated = insn->prefixes & (PREFIX_REP | PREFIX_REPNE);
+
   if (!is_repeated) {
     element(cpu, insn, size);
     return insn_leave(cpu, insn);

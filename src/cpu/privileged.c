@@ -15,6 +15,7 @@ static bool has_16_bit_operands(struct cpu *cpu, const struct insn *insn)
   uint8_t bytes[ISA_LENGTH_MAX] = {0};
   bool has_prefix = false;
   size_t size = cpu_peek(cpu, cpu->segment[CS].linear_base + insn->rip, bytes, insn->length);
+
   for (size_t i = 0; i < size && bytes[i] != 0x0F; i++)
     has_prefix |= bytes[i] == 0x66;
   return has_prefix != ((cpu->mode & MODE_BITS) == MODE_16);
@@ -25,6 +26,7 @@ static void table_load(struct cpu *cpu, const struct insn *insn, struct cpu_tabl
 {
   uint8_t bytes[10];
   bool is_64 = insn_is_64(cpu);
+
   control_check_privilege(cpu);
   access_read(cpu, insn->segment, insn_address(cpu, insn), bytes, is_64 ? 10 : 6);
   uint64_t base = access_fetch(bytes + 2, is_64 ? 8 : 4);
@@ -40,6 +42,7 @@ static void table_store(struct cpu *cpu, const struct insn *insn, const struct c
 {
   uint8_t bytes[10];
   uint16_t limit = (uint16_t)table->limit;
+
   control_check_umip(cpu);
   memcpy(bytes, &limit, 2);
   memcpy(bytes + 2, &table->base, 8);
@@ -101,6 +104,7 @@ static void check_invpcid(struct cpu *cpu, uint64_t type, uint64_t context, uint
 const struct insn *control_invpcid(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t bytes[16];
+
   control_check_privilege(cpu);
   uint64_t type = reg_get(cpu, insn->op[0], insn_is_64(cpu) ? 8 : 4);
   access_read(cpu, insn->segment, insn_address(cpu, insn), bytes, 16);

@@ -10,6 +10,7 @@
 static uint64_t random_next(struct cpu *cpu)
 {
   uint64_t x = cpu->random ? cpu->random : UINT64_C(0x9E3779B97F4A7C15);
+
   x ^= x >> 12;
   x ^= x << 25;
   x ^= x >> 27;

@@ -62,6 +62,7 @@ static void reset_fpu(struct fpu *fpu)
 static void reset_msrs(struct cpu *cpu)
 {
   uint64_t misc = msr_misc_enable(cpu) | MISC_ENABLE_FAST_STRINGS | MISC_ENABLE_MONITOR;
+
   cpu->star = cpu->lstar = cpu->cstar = cpu->fmask = cpu->kernel_gs_base = cpu->tsc_aux = 0;
   cpu->sysenter_cs = cpu->sysenter_esp = cpu->sysenter_eip = 0;
   cpu->hwcr = generation_is_since(generation_find(cpu->model), GENERATION_FAM10H) ? HWCR_TSC_FREQ_SEL : 0;
@@ -106,6 +107,7 @@ void system_init_signal(struct cpu *cpu)
     .flags = (uint8_t)(LB_BRANCH_TO_32 | (insn_is_64(cpu) ? 0 : LB_BRANCH_FROM_32)),
   };
   uint64_t apic_base = 0;
+
   reset_common(cpu);
   cpu->cr0 = (cpu->cr0 & (CR0_CD | CR0_NW)) | CR0_ET;
   lb_recorder_init_signal(&cpu->recorder, &branch);

@@ -15,6 +15,7 @@ static uint64_t peek(struct cpu *cpu, uint64_t bytes, unsigned size)
 static uint64_t popped(uint64_t pointer, uint64_t mask, uint64_t bytes)
 {
   uint64_t moved = (pointer + bytes) & mask;
+
   return mask == 0xFFFF ? (pointer & ~mask) | moved : moved;
 }
 
@@ -49,6 +50,7 @@ static const struct insn *return_outer(struct cpu *cpu, const struct insn *insn,
   uint64_t pointer = peek(cpu, 2 * size + release, size);
   uint16_t ss = (uint16_t)peek(cpu, 3 * size + release, size);
   struct frame_stack stack = frame_stack_outer(cpu, ss, pointer, selector & 3, code_is_64(cpu, code));
+
   code_check_offset(cpu, code, offset);
   frame_mark(cpu, &stack, code);
   stack.pointer = popped(stack.pointer, stack.mask, release);
@@ -66,6 +68,7 @@ const struct insn *far_return(struct cpu *cpu, const struct insn *insn)
   uint64_t bytes = 2 * size + (insn->form == FORM_IMM ? insn->imm & 0xFFFF : 0);
   uint64_t offset = peek(cpu, 0, size);
   uint16_t selector = (uint16_t)peek(cpu, size, size);
+
   if (!segment_is_protected(cpu))
     return return_real(cpu, offset, selector, bytes);
   struct descriptor code = code_fetch_to_return(cpu, selector);

@@ -158,6 +158,7 @@ static void choose_tlb(struct cpu *cpu)
 {
   bool is_user = cpu->mode & MODE_USER;
   bool checks_alignment = is_user && (cpu->cr0 & CR0_AM) && (cpu->eflags & FLAG_AC);
+
   cpu->tlb = cpu->tlbs[checks_alignment || cpu->dr_access || cpu->counts_cache ? 2 : is_user];
 }
 
@@ -165,6 +166,7 @@ static void choose_tlb(struct cpu *cpu)
 static void limit_budget(struct cpu *cpu, uint64_t instructions)
 {
   int64_t held = cpu->budget - (int64_t)instructions;
+
   if (held <= 0)
     return;
   cpu->budget_held += held;
@@ -176,6 +178,7 @@ static void limit_budget(struct cpu *cpu, uint64_t instructions)
 static bool choose_counting(struct cpu *cpu)
 {
   uint64_t room = lb_recorder_progress_room(&cpu->recorder) / COUNTS_MAX;
+
   if (room < 2 * BLOCK_MAX)
     return false;
   if (room < INT64_MAX)
@@ -187,6 +190,7 @@ static void choose_mode(struct cpu *cpu, uint8_t shadow)
 {
   bool is_one = shadow || cpu->is_stepping || cpu->is_alone || cpu->had_tf || cpu->dr_code || cpu->dr_access ||
                 cpu->debug_due || cpu->budget < BLOCK_MAX;
+
   cpu->is_alone = false;
   cpu->counts_blocks = cpu->progress_is_on && !is_one && choose_counting(cpu);
   is_one |= cpu->progress_is_on && !cpu->counts_blocks;
@@ -253,6 +257,7 @@ static void pebs(struct cpu *cpu)
     .eventing_ip = cpu->eventing_ip,
     .tsc = cpu_cycles(cpu) + cpu->tsc_offset,
   };
+
   for (unsigned i = 0; i < 16; i++) {
     registers.xmm[i][0] = cpu->fpu.v[i].u64[0];
     registers.xmm[i][1] = cpu->fpu.v[i].u64[1];
@@ -265,6 +270,7 @@ static void analysis_progress(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
   uint64_t retired = cpu_retired(cpu);
+
   cpu->progress.cycles = cpu->progress.reference_cycles = now - cpu->reported;
   cpu->progress.instructions = retired - cpu->reported_retired;
   cpu->progress.slots = COUNTER_SLOTS * cpu->progress.cycles;
@@ -285,6 +291,7 @@ static void analysis_progress(struct cpu *cpu)
 void run_sync(struct cpu *cpu)
 {
   uint8_t cpl = cpu->progress.cpl;
+
   if (!cpu->progress_is_on || cpu_retired(cpu) == cpu->reported_retired)
     return;
   analysis_progress(cpu);
@@ -294,6 +301,7 @@ void run_sync(struct cpu *cpu)
 static void after_instruction(struct cpu *cpu)
 {
   bool is_blocked = cpu->shadow & SHADOW_MOV_SS; /* lost, not postponed: SDM vol. 3, 6.8.3 */
+
   if (cpu->had_tf && !cpu->was_event && !is_blocked && !lb_recorder_steps_branches(&cpu->recorder))
     cpu->debug_due |= DR6_BS;
   if (cpu->progress_is_on)
@@ -337,6 +345,7 @@ static void give_back(struct cpu *cpu)
 static bool deliver_fault(struct cpu *cpu)
 {
   bool is_restartable = point_is_restartable(cpu);
+
   wake(cpu);
   if (cpu->fault.vector != EXCEPTION_DB)
     cpu->debug_due = 0; /* the instruction will access its data again */

@@ -65,6 +65,7 @@ static void msrs_archive(struct archive *archive, struct cpu *cpu)
     &cpu->monitor_sum,    &cpu->monitor_address,
     &cpu->io.rip,         &cpu->io.retired,
   };
+
   for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
     archive_value(archive, values[i]);
   archive_array(archive, cpu->mtrr);
@@ -79,6 +80,7 @@ static void events_archive(struct archive *archive, struct cpu *cpu)
   bool *const flags[] = {&cpu->is_nmi_blocked, &cpu->is_in_smm,     &cpu->is_smi_blocked, &cpu->is_spinning,
                          &cpu->had_tf,         &cpu->was_event,     &cpu->progress_is_on, &cpu->counts_cache,
                          &cpu->counts_inserts, &cpu->counts_metrics};
+
   archive_most(archive, &cpu->activity, CPU_WAIT_SIPI);
   archive_most(archive, &cpu->lines, 1u << CPU_LINE_INTR);
   archive_most(archive, &cpu->signals, CPU_NMI | CPU_SMI | CPU_INIT);
@@ -138,6 +140,7 @@ void cache_archive(struct archive *archive, struct cache *cache)
 void clock_archive(struct archive *archive, struct cpu *cpu)
 {
   uint64_t retired = cpu_retired(cpu);
+
   archive_most(archive, &retired, TIME_MOST);
   if (archive_is_reading(archive)) {
     cpu->retired_base = retired;
@@ -168,6 +171,7 @@ void clock_archive(struct archive *archive, struct cpu *cpu)
 static void flags_archive(struct archive *archive, struct cpu *cpu)
 {
   uint32_t flags = flags_get(cpu);
+
   archive_value(archive, &flags);
   if (archive_is_reading(archive))
     flags_set(cpu, flags);
@@ -177,6 +181,7 @@ static void recorder_archive(struct archive *archive, struct cpu *cpu)
 {
   uint8_t bytes[RECORDER_MOST];
   uint32_t size = (uint32_t)lb_recorder_save(&cpu->recorder, bytes, sizeof(bytes)), expected = size;
+
   archive_most(archive, &size, expected);
   archive_bytes(archive, bytes, size);
   if (archive_is_reading(archive) && archive->error == 0)
@@ -196,6 +201,7 @@ static uint64_t memory_pages(const struct cpu *cpu)
 static void code_archive(struct archive *archive, struct cpu *cpu)
 {
   uint64_t *code = cpu->memory->code, page = LIST_END;
+
   if (!archive_is_reading(archive)) {
     for (uint64_t i = 0; i < memory_pages(cpu); i++)
       if (code[i]) {
@@ -235,6 +241,7 @@ static void translation_archive(struct archive *archive, struct translation *tra
 static void tlb_write(struct archive *archive, const struct cpu *cpu, const struct cpu_tlb_entry *tlb)
 {
   struct translation end = {.linear = LIST_END};
+
   for (unsigned i = 0; i < TLB_ENTRIES; i++) {
     const struct cpu_tlb_entry *entry = &tlb[i];
     struct translation translation = {
@@ -242,6 +249,7 @@ static void tlb_write(struct archive *archive, const struct cpu *cpu, const stru
       .page = (entry->read + entry->host - (uintptr_t)cpu->memory->ram) / PAGE_SIZE,
       .is_writable = entry->write == entry->read,
     };
+
     if (entry->read != NO_TAG)
       translation_archive(archive, &translation);
   }
@@ -251,6 +259,7 @@ static void tlb_write(struct archive *archive, const struct cpu *cpu, const stru
 static bool translation_is_possible(const struct cpu *cpu, const struct translation *translation)
 {
   uint64_t page = translation->page;
+
   if ((translation->linear & PAGE_MASK) || page >= memory_pages(cpu))
     return false;
   return !translation->is_writable || (!cpu->memory->code[page] && !memory_is_rom(cpu->memory, page * PAGE_SIZE));
@@ -260,6 +269,7 @@ static void tlb_read(struct archive *archive, struct cpu *cpu, struct cpu_tlb_en
 {
   for (;;) {
     struct translation translation = {.linear = LIST_END};
+
     translation_archive(archive, &translation);
     if (archive->error < 0 || translation.linear == LIST_END)
       return;
@@ -280,6 +290,7 @@ static void tlb_read(struct archive *archive, struct cpu *cpu, struct cpu_tlb_en
 static void fetches_archive(struct archive *archive, struct cpu *cpu)
 {
   struct fetch *fetches = block_fetches(cpu), end = {.linear = LIST_END};
+
   for (unsigned i = 0; !archive_is_reading(archive) && i < FETCH_SIZE; i++)
     if (!(fetches[i].linear & NO_FETCH)) {
       archive_value(archive, &fetches[i].linear);
@@ -318,6 +329,7 @@ static bool control_is_possible(const struct cpu *cpu)
                   (system_has(cpu, FEATURE_LM) ? EFER_LME | EFER_LMA : 0u);
   bool has_paging = cpu->cr0 & CR0_PG, is_long = has_paging && (cpu->efer & EFER_LME);
   bool is_bad = (cpu->cr4 & ~system_cr4_bits(cpu)) || (cpu->efer & ~efer) || is_long != !!(cpu->efer & EFER_LMA);
+
   is_bad |= has_paging && !(cpu->cr0 & CR0_PE);
   is_bad |= (cpu->cr0 & CR0_NW) && !(cpu->cr0 & CR0_CD);
   is_bad |= is_long && !(cpu->cr4 & CR4_PAE);
@@ -330,6 +342,7 @@ static bool others_are_possible(const struct cpu *cpu)
 {
   uint64_t xcr0 = cpu->xcr0;
   bool is_bad = (xcr0 & ~system_xcr0_bits(cpu)) || !(xcr0 & 1) || (xcr0 & 6) == 4;
+
   is_bad |= (cpu->xss & ~xsave_xss_bits(cpu)) != 0;
   is_bad |= (cpu->dr[6] | cpu->dr[7]) >> 32 || !(cpu->dr[7] & DR7_FIXED);
   return !is_bad;
@@ -338,6 +351,7 @@ static bool others_are_possible(const struct cpu *cpu)
 static void cpu_archive(struct archive *archive, struct cpu *cpu)
 {
   struct cpu_features features = cpu->features;
+
   archive_array(archive, features.words);
   if (memcmp(&features, &cpu->features, sizeof(features)) != 0 && archive->error == 0)
     archive->error = LB_E_OTHER_HOST;
@@ -352,6 +366,7 @@ static void cpu_archive(struct archive *archive, struct cpu *cpu)
 size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
 {
   struct archive archive = archive_writer(bytes, size);
+
   cpu_archive(&archive, cpu);
   pages_archive(&archive, cpu);
   return archive.at;
@@ -363,6 +378,7 @@ static void cpu_settle(struct cpu *cpu)
   bool counts = cpu->progress_is_on, cache = cpu->counts_cache, inserts = cpu->counts_inserts;
   bool metrics = cpu->counts_metrics;
   uint8_t watch = cpu->watch & (WATCH_RECORDER | WATCH_COUNTERS);
+
   cpu->progress_is_on = true; /* so that counting does not begin now */
   cpu_changed(cpu);
   cpu->progress_is_on = counts;
@@ -375,6 +391,7 @@ static void cpu_settle(struct cpu *cpu)
 int cpu_load(struct cpu *cpu, const void *bytes, size_t size)
 {
   struct archive archive = archive_reader(bytes, size);
+
   cpu_archive(&archive, cpu);
   if (archive.error == 0 && (!control_is_possible(cpu) || !others_are_possible(cpu)))
     archive_refuse(&archive);

@@ -46,6 +46,7 @@ static uint32_t current_mode(const struct cpu *cpu)
   uint16_t code = cpu->segment[CS].access;
   bool is_long = cpu->efer & EFER_LMA;
   uint32_t mode = cpu->mode & MODE_ONE;
+
   if (is_long && (code & SEGMENT_L))
     mode |= MODE_64;
   else
@@ -58,8 +59,10 @@ static uint32_t current_mode(const struct cpu *cpu)
 static bool segments_are_flat(const struct cpu *cpu)
 {
   static const uint8_t data[] = {ES, SS, DS};
+
   for (unsigned i = 0; i < sizeof(data); i++) {
     const struct cpu_segment *s = &cpu->segment[data[i]];
+
     if (s->linear_base || s->ease != (ACCESS_READ | ACCESS_WRITE))
       return false;
   }
@@ -74,6 +77,7 @@ void segment_update(struct cpu *cpu)
   for (unsigned i = 0; i < CPU_SEGMENTS; i++) {
     struct cpu_segment *s = &cpu->segment[i];
     bool is_flat = is_64 && i <= DS; /* FS, GS and the system segments keep their bases */
+
     s->linear_base = is_flat ? 0 : s->base;
     s->bounded = is_64 ? ACCESS_READ | ACCESS_WRITE : bounded_access(cpu, s);
     s->ease = is_64 || s->limit == LIMIT_MAX ? s->bounded : 0;
@@ -92,6 +96,7 @@ void segment_update(struct cpu *cpu)
 static struct descriptor descriptor_of(uint64_t linear, uint64_t raw, uint64_t raw_high)
 {
   struct descriptor d = {.linear = linear, .raw = raw, .raw_high = raw_high};
+
   d.base = (raw >> 16 & 0xFFFFFF) | (raw >> 56) << 24 | (raw_high & 0xFFFFFFFF) << 32;
   d.limit = (uint32_t)((raw & 0xFFFF) | (raw >> 32 & 0xF0000));
   d.access = raw >> 40 & 0xF0FF;
@@ -105,6 +110,7 @@ bool segment_look(struct cpu *cpu, uint16_t selector, bool is_system, struct des
   bool is_wide = is_system && far_is_long(cpu);
   const struct cpu_segment *ldt = &cpu->segment[LDTR];
   bool is_local = selector & 4;
+
   if (is_local && !(ldt->access & SEGMENT_P))
     return false;
   uint64_t base = is_local ? ldt->base : cpu->gdtr.base;
@@ -122,6 +128,7 @@ bool segment_look(struct cpu *cpu, uint16_t selector, bool is_system, struct des
 struct descriptor segment_fetch(struct cpu *cpu, uint16_t selector, unsigned exception, bool is_system)
 {
   struct descriptor d;
+
   if (!segment_look(cpu, selector, is_system, &d))
     fault_raise(cpu, exception, selector & ~3u);
   return d;
@@ -134,6 +141,7 @@ bool segment_peek(struct cpu *cpu, uint16_t selector, const struct cpu_segment *
   uint32_t limit = is_local ? ldt->limit : cpu->gdtr.limit;
   uint32_t offset = selector & 0xFFF8u;
   uint8_t bytes[8];
+
   if ((is_local && !(ldt->access & SEGMENT_P)) || offset + 7 > limit ||
       cpu_peek(cpu, (base + offset) & 0xFFFFFFFF, bytes, sizeof(bytes)) != sizeof(bytes))
     return false;
@@ -154,6 +162,7 @@ void segment_mark_accessed(struct cpu *cpu, struct descriptor *descriptor)
 void segment_set(struct cpu *cpu, unsigned number, uint16_t selector, const struct descriptor *descriptor)
 {
   struct cpu_segment *s = &cpu->segment[number];
+
   s->selector = selector;
   s->base = descriptor->base;
   s->limit = descriptor->limit;
@@ -164,6 +173,7 @@ void segment_set_null(struct cpu *cpu, unsigned number, uint16_t selector)
 {
   struct cpu_segment *s = &cpu->segment[number];
   bool keeps_base = cpu->model->vendor == LB_VENDOR_AMD && (number == FS || number == GS); /* APM vol. 2, 4.5.3 */
+
   s->selector = selector;
   s->base = keeps_base ? s->base : 0;
   s->limit = LIMIT_MAX; /* as VMCS dumps show; `access` makes it unusable */
@@ -173,6 +183,7 @@ void segment_set_null(struct cpu *cpu, unsigned number, uint16_t selector)
 void segment_load_real(struct cpu *cpu, unsigned number, uint16_t selector)
 {
   struct cpu_segment *s = &cpu->segment[number];
+
   s->selector = selector;
   s->base = (uint64_t)selector << 4;
   if ((cpu->cr0 & CR0_PE) && (cpu->eflags & FLAG_VM)) {
@@ -192,6 +203,7 @@ void segment_check_stack(struct cpu *cpu, uint16_t selector, const struct descri
                          unsigned exception)
 {
   bool is_good = (selector & 3u) == level && is_writable_data(d->access) && SEGMENT_DPL(d->access) == level;
+
   if (!is_good)
     fault_raise(cpu, exception, selector & ~3u);
   if (!(d->access & SEGMENT_P))
@@ -205,6 +217,7 @@ void segment_check_data(struct cpu *cpu, uint16_t selector, const struct descrip
   bool is_readable = (d->access & SEGMENT_S) && (!is_code || (d->access & SEGMENT_READABLE));
   bool is_conforming = is_code && (d->access & SEGMENT_CONFORMING);
   unsigned dpl = SEGMENT_DPL(d->access);
+
   if (!is_readable || (!is_conforming && (level > dpl || (selector & 3u) > dpl)))
     fault_raise(cpu, exception, selector & ~3u);
   if (!(d->access & SEGMENT_P))
@@ -214,6 +227,7 @@ void segment_check_data(struct cpu *cpu, uint16_t selector, const struct descrip
 static void load_null(struct cpu *cpu, unsigned number, uint16_t selector)
 {
   bool is_64 = (cpu->mode & MODE_BITS) == MODE_64;
+
   if (number == SS && (!is_64 || cpu->cpl == 3 || (selector & 3) != cpu->cpl))
     fault_gp(cpu, 0);
   segment_set_null(cpu, number, selector);
@@ -255,6 +269,7 @@ void cpu_enter_flat_protected(struct cpu *cpu, uint32_t eip)
 {
   static const uint8_t data[] = {ES, SS, DS, FS, GS};
   struct descriptor flat = {.limit = LIMIT_MAX, .access = ACCESS_FLAT_CODE};
+
   cpu->cr0 = (cpu->cr0 & ~CR0_PG) | CR0_PE;
   cpu->efer &= ~(uint64_t)EFER_LMA;
   cpu->eflags &= ~(uint32_t)(FLAG_VM | FLAG_IF);

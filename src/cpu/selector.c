@@ -17,6 +17,7 @@ static const struct insn *load_pointer(struct cpu *cpu, const struct insn *insn,
   uint64_t offset = access_load(cpu, insn->segment, address, size);
   uint64_t selector = access_load(cpu, insn->segment, (address + size) & insn->address_mask, 2);
   uint32_t mode = cpu->mode;
+
   segment_load(cpu, number, (uint16_t)selector);
   reg_set(cpu, insn->op[0], size, offset);
   return insn_next_in(cpu, insn, mode);
@@ -58,6 +59,7 @@ static void require_protected(struct cpu *cpu)
 static uint16_t load_operand(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = insn->form == FORM_MEM ? insn_load(cpu, insn, 2) : reg_get(cpu, insn->op[0], 2);
+
   return (uint16_t)value;
 }
 
@@ -111,6 +113,7 @@ static uint16_t begin_load(struct cpu *cpu, const struct insn *insn)
 const struct insn *selector_lldt(struct cpu *cpu, const struct insn *insn)
 {
   uint16_t selector = begin_load(cpu, insn);
+
   if (selector_is_null(selector)) {
     segment_set_null(cpu, LDTR, selector);
   } else {
@@ -124,6 +127,7 @@ const struct insn *selector_lldt(struct cpu *cpu, const struct insn *insn)
 const struct insn *selector_ltr(struct cpu *cpu, const struct insn *insn)
 {
   uint16_t selector = begin_load(cpu, insn);
+
   if (selector_is_null(selector))
     fault_gp(cpu, 0);
   unsigned other = far_is_long(cpu) ? SYSTEM_TSS_32 : SYSTEM_TSS_16;
@@ -159,6 +163,7 @@ static bool look(struct cpu *cpu, uint16_t selector, struct descriptor *ret)
 static bool is_of_types(struct cpu *cpu, uint16_t selector, const struct descriptor *d, uint32_t types)
 {
   struct descriptor whole;
+
   if (d->access & SEGMENT_S)
     return true;
   if (!(types >> SEGMENT_TYPE(d->access) & 1))
@@ -169,6 +174,7 @@ static bool is_of_types(struct cpu *cpu, uint16_t selector, const struct descrip
 static uint16_t second_operand(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t value = insn->form == FORM_REG_MEM ? insn_load(cpu, insn, 2) : reg_get(cpu, insn->op[1], 2);
+
   return (uint16_t)value;
 }
 

@@ -9,6 +9,7 @@
 const struct insn *control_service(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t number = (uint8_t)insn->service;
+
   insn_leave(cpu, insn);
   cpu->bus.service(cpu->bus.data, number);
   return NULL;

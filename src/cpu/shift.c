@@ -25,24 +25,28 @@ ALWAYS_INLINE unsigned shift_count(uint64_t count, unsigned size)
 ALWAYS_INLINE struct shifted shift_left(uint64_t a, unsigned count, unsigned size)
 {
   uint64_t before = a << (count - 1);
+
   return (struct shifted){before << 1, sign_bit(before, size), true};
 }
 
 ALWAYS_INLINE struct shifted shift_right(uint64_t a, unsigned count)
 {
   uint64_t before = a >> (count - 1);
+
   return (struct shifted){before >> 1, before & 1, true};
 }
 
 ALWAYS_INLINE struct shifted shift_arithmetic(uint64_t a, unsigned count, unsigned size)
 {
   int64_t before = (int64_t)flags_extend(a, size) >> (count - 1);
+
   return (struct shifted){(uint64_t)(before >> 1), before & 1, true};
 }
 
 ALWAYS_INLINE uint64_t rotate_left(uint64_t a, unsigned count, unsigned size)
 {
   unsigned bits = 8 * size;
+
   count %= bits;
   return count ? ((a << count) | (a >> (bits - count))) & size_mask(size) : a;
 }
@@ -51,6 +55,7 @@ ALWAYS_INLINE uint64_t rotate_left(uint64_t a, unsigned count, unsigned size)
 ALWAYS_INLINE struct shifted rotate_left_carry(uint64_t a, unsigned count, unsigned size, bool cf)
 {
   unsigned bits = 8 * size;
+
   count %= bits + 1;
   if (!count)
     return (struct shifted){a, cf, false};
@@ -61,6 +66,7 @@ ALWAYS_INLINE struct shifted rotate_left_carry(uint64_t a, unsigned count, unsig
 ALWAYS_INLINE struct shifted rotate_right_carry(uint64_t a, unsigned count, unsigned size, bool cf)
 {
   unsigned bits = 8 * size;
+
   count %= bits + 1;
   if (!count)
     return (struct shifted){a, cf, false};
@@ -72,6 +78,7 @@ ALWAYS_INLINE struct shifted shift_apply(enum shift_operation operation, uint64_
                                          bool cf)
 {
   uint64_t rotated;
+
   switch (operation) {
   case SHIFT_SHL:
     return shift_left(a, count, size);
@@ -103,6 +110,7 @@ ALWAYS_INLINE const struct insn *shift_run(struct cpu *cpu, const struct insn *i
                                            enum shift_operation operation)
 {
   struct place place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_WRITE, &place))
     return shape.slow(cpu, insn);
   unsigned count = shift_count(operand_second(cpu, insn, shape_sized(shape, 1), NULL), shape.size);
@@ -138,9 +146,11 @@ FORMS_MODIFY(shift_rcr, shift_run, SHIFT_RCR);
 ALWAYS_INLINE struct shifted shift_double(uint64_t a, uint64_t b, unsigned count, unsigned size, bool is_left)
 {
   unsigned bits = 8 * size;
+
   if (size == 2) {
     uint64_t row = a << 32 | b << 16 | a;
     uint64_t before = is_left ? row << (count - 1) >> 32 : row >> (count - 1);
+
     return is_left ? (struct shifted){(row << count) >> 32, sign_bit(before, 2), true}
                    : (struct shifted){row >> count, before & 1, true};
   }
@@ -157,6 +167,7 @@ ALWAYS_INLINE const struct insn *shift_double_run(struct cpu *cpu, const struct 
   unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], 1), shape.size);
   uint64_t b = reg_get(cpu, insn->op[1], shape.size);
   uint64_t a = operand_modify(cpu, insn, shape, &place);
+
   if (!count) {
     operand_write(cpu, insn, shape, &place, a);
     return insn_next(cpu, insn);
@@ -179,6 +190,7 @@ ALWAYS_INLINE const struct insn *shift_flagless(struct cpu *cpu, const struct in
   bool is_immediate = operation == SHIFT_ROR;
   unsigned count = shift_count(is_immediate ? insn->imm : reg_get(cpu, insn->op[2], shape.size), shape.size);
   uint64_t a = operand_second(cpu, insn, shape, NULL);
+
   if (operation == SHIFT_ROR)
     a = rotate_left(a, 64 - count, shape.size);
   else if (operation == SHIFT_SAR)

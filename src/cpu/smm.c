@@ -36,6 +36,7 @@ struct state {
 static void field(struct state *state, unsigned offset, void *place, unsigned size)
 {
   uint8_t *at = state->bytes + (offset - STATE_FIRST);
+
   if (state->is_save)
     memcpy(at, place, size);
   else
@@ -50,6 +51,7 @@ static void state_segments(struct state *state, struct cpu *cpu, unsigned hidden
 {
   for (unsigned i = 0; i < CPU_SEGMENTS; i++) {
     struct cpu_segment *s = &cpu->segment[i];
+
     field(state, 0x7FA8 + 4 * i, &s->selector, 2);
     field(state, hidden + 16 * i, &s->base, 8);
     field(state, hidden + 16 * i + 8, &s->limit, 4);
@@ -61,6 +63,7 @@ static void state_segments(struct state *state, struct cpu *cpu, unsigned hidden
 static void state_common(struct state *state, struct cpu *cpu)
 {
   uint32_t revision = system_has(cpu, FEATURE_LM) ? REVISION_64 : REVISION_32;
+
   field(state, 0x7FA4, &state->io_what, 4);
   field(state, 0x7F02, &state->auto_halt, 2);
   field(state, 0x7F00, &state->io_restart, 2);
@@ -71,6 +74,7 @@ static void state_common(struct state *state, struct cpu *cpu)
 static void state_32(struct state *state, struct cpu *cpu)
 {
   static const uint8_t registers[] = {RDI, RSI, RBP, RSP, RBX, RDX, RCX, RAX};
+
   field(state, 0x7FFC, &cpu->cr0, 4);
   field(state, 0x7FF8, &cpu->cr3, 4);
   field(state, 0x7FF4, &state->eflags, 4);
@@ -95,6 +99,7 @@ static void state_zeros(struct state *state)
 {
   static const uint16_t places[] = {0x7FFC, 0x7FEC, 0x7FD4, 0x7FCC};
   uint32_t zero = 0;
+
   for (unsigned i = 0; i < sizeof(places) / sizeof(places[0]) && state->is_save; i++)
     field(state, places[i], &zero, 4);
 }
@@ -102,6 +107,7 @@ static void state_zeros(struct state *state)
 static void state_64(struct state *state, struct cpu *cpu)
 {
   static const uint8_t registers[] = {RDI, RSI, RBP, RSP, RBX, RDX, RCX, RAX, R8, R9, R10, R11, R12, R13, R14, R15};
+
   field(state, 0x7FF8, &cpu->cr0, 4);
   field(state, 0x7FF0, &cpu->cr3, 8);
   field(state, 0x7FE8, &state->eflags, 4);
@@ -134,6 +140,7 @@ static void state_show_ldt(struct state *state, struct cpu *cpu)
 static void state_exchange(struct state *state, struct cpu *cpu)
 {
   bool is_64 = system_has(cpu, FEATURE_LM);
+
   if (is_64)
     state_64(state, cpu);
   else
@@ -146,8 +153,10 @@ static void state_exchange(struct state *state, struct cpu *cpu)
 static void state_move(struct state *state, struct cpu *cpu)
 {
   uint64_t address = (uint64_t)cpu->smbase + SMM_ENTRY + STATE_FIRST;
+
   for (unsigned i = 0; i < STATE_SIZE; i += 8) {
     uint64_t value = access_fetch(state->bytes + i, 8);
+
     if (state->is_save) {
       access_store_physical(cpu, address + i, 8, value);
     } else {
@@ -170,6 +179,7 @@ static void state_save(struct cpu *cpu)
     .io_rip = was_io ? cpu->io.rip : cpu->rip,
     .was_nmi_blocked = cpu->is_nmi_blocked,
   };
+
   /* Bytes that the layout does not name keep their contents in memory. */
   state_move(&state, cpu);
   state.is_save = true;
@@ -200,6 +210,7 @@ static void smi_report(struct cpu *cpu)
     .from_cpl = cpu->cpl,
     .flags = (uint8_t)(insn_is_64(cpu) ? LB_BRANCH_TO_32 : LB_BRANCH_FROM_32 | LB_BRANCH_TO_32),
   };
+
   lb_recorder_smi(&cpu->recorder, &entry);
 }
 
@@ -231,6 +242,7 @@ static bool state_is_good(struct cpu *cpu)
 {
   bool has_paging = cpu->cr0 & CR0_PG;
   bool is_long = has_paging && (cpu->efer & EFER_LME);
+
   if (cpu->cr4 & ~system_cr4_bits(cpu))
     return false;
   if ((has_paging && !(cpu->cr0 & CR0_PE)) || ((cpu->cr0 & CR0_NW) && !(cpu->cr0 & CR0_CD)))
@@ -245,6 +257,7 @@ static void state_clean(struct cpu *cpu, struct state *state)
 {
   uint64_t kept = (system_has(cpu, FEATURE_SYSCALL) ? EFER_SCE : 0u) | (system_has(cpu, FEATURE_LM) ? EFER_LME : 0u) |
                   (system_has(cpu, FEATURE_NX) ? EFER_NXE : 0u);
+
   cpu->efer &= kept;
   cpu->dr[6] = (uint32_t)cpu->dr[6] | DR6_FIXED;
   cpu->dr[7] = (uint32_t)cpu->dr[7] | DR7_FIXED;
@@ -301,6 +314,7 @@ static void rsm_commit(struct cpu *cpu, struct state *state, struct lb_branch *r
 const struct insn *control_rsm(struct cpu *cpu, const struct insn *insn)
 {
   struct state state = {.is_save = false};
+
   if (!cpu->is_in_smm)
     fault_ud(cpu);
   state_move(&state, cpu);

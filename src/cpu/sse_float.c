@@ -17,6 +17,7 @@ VECTOR_INLINE bool element_is_ordinary(__m128i value, bool is_single)
 {
   uint64_t bits = (uint64_t)_mm_cvtsi128_si64(value);
   uint64_t exponent = is_single ? bits >> 23 & 0xFF : bits >> 52 & 0x7FF;
+
   return exponent - EXPONENT_LEAST < (is_single ? 0xFFu : 0x7FFu) - EXPONENT_LEAST;
 }
 
@@ -25,6 +26,7 @@ VECTOR_INLINE bool element_is_ordinary(__m128i value, bool is_single)
 VECTOR_INLINE bool scalar_run(struct cpu *cpu, const struct insn *insn, host_packed *bare, bool is_single, __m128i b)
 {
   __m128i a = vector_get(cpu, insn->op[0]);
+
   if (!(cpu->fpu.mxcsr & MXCSR_PE) || !element_is_ordinary(a, is_single) || !element_is_ordinary(b, is_single))
     return false;
   a = bare(a, b);
@@ -245,6 +247,7 @@ TO_INTEGER(cvttsd2si)
 static const struct insn *from_mmx(struct cpu *cpu, const struct insn *insn, bool is_single)
 {
   bool is_memory = insn->form == FORM_REG_MEM;
+
   vector_begin(cpu);
   if (!is_memory)
     vector_begin_mmx(cpu);

@@ -20,6 +20,7 @@ static unsigned immediate_of(const struct insn *insn)
 {
   bool is_single =
     insn->memory_size == 4 && (insn->mnemonic == ZYDIS_MNEMONIC_INSERTPS || insn->mnemonic == ZYDIS_MNEMONIC_VINSERTPS);
+
   return is_single ? insn->imm & 0x3F : insn->imm & 0xFF;
 }
 
@@ -28,6 +29,7 @@ static unsigned immediate_of(const struct insn *insn)
 static const struct insn *immediate_run(struct cpu *cpu, const struct insn *insn, const uint8_t *table)
 {
   host_packed *run = stub(table, immediate_of(insn));
+
   vector_begin(cpu);
   __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
   vector_set(cpu, insn->op[0], run(vector_get(cpu, insn->op[0]), b));
@@ -38,6 +40,7 @@ static const struct insn *immediate_run(struct cpu *cpu, const struct insn *insn
 static const struct insn *vex_immediate(struct cpu *cpu, const struct insn *insn, const uint8_t *table, unsigned upper)
 {
   unsigned immediate = immediate_of(insn);
+
   return vex_packed(cpu, insn, stub(table, immediate), stub(table, immediate >> upper));
 }
 
@@ -53,6 +56,7 @@ static __m128i call_float(host_packed *run, __m128i a, __m128i b, uint32_t *csr)
 static const struct insn *float_immediate(struct cpu *cpu, const struct insn *insn, const uint8_t *table, unsigned mask)
 {
   host_packed *run = stub(table, immediate_of(insn) & mask);
+
   vector_begin(cpu);
   __m128i b = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
   uint32_t csr = float_csr(cpu);
@@ -66,6 +70,7 @@ static const struct insn *vex_float_immediate(struct cpu *cpu, const struct insn
                                               unsigned mask)
 {
   host_packed *run = stub(table, immediate_of(insn) & mask);
+
   vector_begin_vex(cpu);
   struct vex_sources s;
   vex_fetch(cpu, insn, &s);
@@ -159,6 +164,7 @@ const struct insn *vector_pshufw(struct cpu *cpu, const struct insn *insn)
 static __m128i shift_bytes(__m128i value, unsigned left, unsigned right)
 {
   uint8_t bytes[48] = {0};
+
   memcpy(bytes + 16, &value, 16);
   memcpy(&value, bytes + 16 - (left < 16 ? left : 16) + (right < 16 ? right : 16), 16);
   return value;

@@ -67,6 +67,7 @@ static const struct insn *vex_extend(struct cpu *cpu, const struct insn *insn, h
 static insn_handler *shift_choose(const struct insn *insn, const struct vector_forms *forms, insn_handler *immediate)
 {
   bool is_legacy = !vector_is_vex(insn) && insn->op_class[0] == CLASS_XMM;
+
   return is_legacy && insn->form == FORM_REG_IMM ? immediate : vector_choose(insn, forms);
 }
 

@@ -19,6 +19,7 @@ static void lane_begin(struct cpu *cpu, const struct insn *insn, bool is_mmx)
 static const struct insn *lane_extract(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   bool is_mmx = insn->op_class[1] == CLASS_MMX;
+
   lane_begin(cpu, insn, is_mmx);
   const uint8_t *bytes = is_mmx ? cpu->fpu.st[insn->op[1]] : cpu->fpu.v[insn->op[1]].u8;
   unsigned mask = (is_mmx ? 8 : 16) / size - 1;
@@ -80,6 +81,7 @@ HANDLER(vector_pinsrq, lane_insert, 8);
 static uint64_t sign_bits(const uint8_t *bytes, unsigned count, unsigned size)
 {
   uint64_t mask = 0;
+
   for (unsigned i = 0; i < count; i++)
     mask |= (uint64_t)(bytes[i * size + size - 1] >> 7) << i;
   return mask;
@@ -88,6 +90,7 @@ static uint64_t sign_bits(const uint8_t *bytes, unsigned count, unsigned size)
 static const struct insn *lane_signs(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   bool is_mmx = insn->op_class[1] == CLASS_MMX;
+
   lane_begin(cpu, insn, is_mmx);
   const uint8_t *bytes = is_mmx ? cpu->fpu.st[insn->op[1]] : cpu->fpu.v[insn->op[1]].u8;
   unsigned width = is_mmx ? 8 : insn->op_class[1] == CLASS_YMM ? 32 : 16;
@@ -108,6 +111,7 @@ static void masked_store(struct cpu *cpu, const struct insn *insn, const uint8_t
 {
   uint64_t address = cpu->r[RDI];
   unsigned first = 0, last = size;
+
   while (first < size && mask[first] < 0x80)
     first++;
   if (first == size)
@@ -140,12 +144,14 @@ const struct insn *vector_maskmovq(struct cpu *cpu, const struct insn *insn)
 static const struct insn *lane_blend(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   bool is_vex = vector_is_vex(insn);
+
   vector_begin_any(cpu, insn);
   union vector a, b, mask;
   if (is_vex)
     vex_read(cpu, insn, 2, &b);
   else {
     __m128i low = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
+
     memcpy(b.u8, &low, 16);
   }
   a = cpu->fpu.v[insn->op[is_vex ? 1 : 0]];
@@ -176,6 +182,7 @@ static const struct insn *lane_test(struct cpu *cpu, const struct insn *insn, ui
     vex_read(cpu, insn, 1, &b);
   else {
     __m128i low = insn->form == FORM_REG_MEM ? vector_load(cpu, insn, true) : vector_get(cpu, insn->op[1]);
+
     memcpy(b.u8, &low, 16);
   }
   const union vector *a = &cpu->fpu.v[insn->op[0]];

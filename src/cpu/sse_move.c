@@ -36,6 +36,7 @@ static const struct insn *whole_vex(struct cpu *cpu, const struct insn *insn, bo
   if (insn->form != FORM_REG_REG && is_aligned) {
     unsigned access = insn->form == FORM_MEM_REG ? ACCESS_WRITE : ACCESS_READ;
     uint64_t linear = access_linear(cpu, insn->segment, insn_address(cpu, insn), insn->memory_size, access);
+
     if (linear & (insn->memory_size - 1u))
       fault_gp(cpu, 0);
   }
@@ -189,6 +190,7 @@ static uint64_t scalar_get(struct cpu *cpu, const struct insn *insn, unsigned si
 static const struct insn *scalar_move(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   bool is_mmx = insn->op_class[0] == CLASS_MMX || insn->op_class[1] == CLASS_MMX;
+
   if (insn->op_class[0] == CLASS_XMM || insn->op_class[1] == CLASS_XMM)
     vector_begin_any(cpu, insn);
   if (is_mmx)
@@ -214,6 +216,7 @@ HANDLER(vector_movq, scalar_move, 8);
 const struct insn *vector_movnti(struct cpu *cpu, const struct insn *insn)
 {
   unsigned size = insn->size == 8 ? 8 : 4;
+
   insn_store(cpu, insn, size, reg_get(cpu, insn->op[1], size));
   return insn + 1;
 }

@@ -49,6 +49,7 @@ static void string_call(const uint8_t *table, uint8_t immediate, __m128i a, __m1
 static int32_t string_length(struct cpu *cpu, const struct insn *insn, unsigned number)
 {
   int64_t length = vector_signed(cpu, insn, cpu->r[number]);
+
   return length > 16 ? 16 : length < -16 ? -16 : (int32_t)length;
 }
 
@@ -65,6 +66,7 @@ static void string_run(struct cpu *cpu, const struct insn *insn, const uint8_t *
 static const struct insn *string_index(struct cpu *cpu, const struct insn *insn, const uint8_t *table)
 {
   struct string_result result;
+
   string_run(cpu, insn, table, &result);
   reg_set(cpu, 8 * RCX, 4, result.index);
   return insn + 1;
@@ -73,6 +75,7 @@ static const struct insn *string_index(struct cpu *cpu, const struct insn *insn,
 static const struct insn *string_mask(struct cpu *cpu, const struct insn *insn, const uint8_t *table)
 {
   struct string_result result;
+
   string_run(cpu, insn, table, &result);
   vector_set_any(cpu, insn, 0, result.mask);
   return insn + 1;

@@ -14,6 +14,7 @@
 ALWAYS_INLINE const struct insn *stack_push_run(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place source, place;
+
   if (!operand_find(cpu, insn, shape, ACCESS_READ, &source))
     return shape.slow(cpu, insn);
   if (!stack_find_push(cpu, shape, &place))
@@ -31,6 +32,7 @@ FORMS_STACK(stack_push_general, stack_push_run);
 static const struct insn *stack_push_segment(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t pointer = (cpu->r[RSP] - insn->size) & cpu->stack_mask;
+
   access_store(cpu, SS, pointer, insn->size == 8 ? 8 : 2, cpu->segment[insn->op[0] % LDTR].selector);
   stack_set_pointer(cpu, pointer);
   return insn_next(cpu, insn);
@@ -47,6 +49,7 @@ insn_handler *stack_push_choose(const struct insn *insn)
 ALWAYS_INLINE const struct insn *stack_pop_reg(struct cpu *cpu, const struct insn *insn, struct shape shape)
 {
   struct place place;
+
   if (!stack_find_top(cpu, shape, &place))
     return shape.slow(cpu, insn);
   uint64_t value = stack_top_at(cpu, shape, &place);
@@ -60,6 +63,7 @@ ALWAYS_INLINE const struct insn *stack_pop_mem(struct cpu *cpu, const struct ins
 {
   uint64_t value = stack_peek(cpu, 0, shape.size);
   uint64_t old = cpu->r[RSP];
+
   stack_set_pointer(cpu, old + shape.size);
   uint64_t address = insn_address(cpu, insn);
   uint64_t popped = cpu->r[RSP];
@@ -81,6 +85,7 @@ FORMS_STACK(stack_pop_general, stack_pop_run);
 static const struct insn *stack_pop_segment(struct cpu *cpu, const struct insn *insn)
 {
   uint64_t mask = cpu->stack_mask, pointer = cpu->r[RSP] + insn->size;
+
   if (insn->op[0] == CS || insn->op[0] > GS)
     fault_ud(cpu);
   uint32_t mode = cpu->mode;
@@ -102,6 +107,7 @@ insn_handler *stack_pop_choose(const struct insn *insn)
 static const struct insn *stack_push_all(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint64_t pointer = cpu->r[RSP];
+
   for (unsigned number = RAX; number <= RDI; number++) { /* rSP with its old value */
     pointer = (pointer - size) & cpu->stack_mask;
     access_store(cpu, SS, pointer, size, reg_get(cpu, 8 * number, size));
@@ -113,6 +119,7 @@ static const struct insn *stack_push_all(struct cpu *cpu, const struct insn *ins
 static const struct insn *stack_pop_all(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint64_t values[8];
+
   for (unsigned i = 0; i < 8; i++)
     values[RDI - i] = stack_peek(cpu, (uint64_t)i * size, size);
   stack_set_pointer(cpu, cpu->r[RSP] + (uint64_t)8 * size);
@@ -151,6 +158,7 @@ ALWAYS_INLINE const struct insn *stack_enter_run(struct cpu *cpu, const struct i
   unsigned level = insn->second_imm % 32;
   uint64_t mask = cpu->stack_mask, outer = cpu->r[RBP];
   uint64_t frame = (cpu->r[RSP] - shape.size) & mask, pointer = frame;
+
   access_store(cpu, SS, pointer, shape.size, cpu->r[RBP]);
   for (unsigned i = 1; i <= level; i++) {
     outer -= shape.size;
@@ -169,6 +177,7 @@ ALWAYS_INLINE const struct insn *stack_leave_run(struct cpu *cpu, const struct i
 {
   struct place place = {NULL, 0};
   uint64_t pointer = cpu->r[RBP] & cpu->stack_mask;
+
   if (!shape_is_slow(shape) && !place_find(cpu, &place, SS, pointer, shape.size, ACCESS_READ))
     return shape.slow(cpu, insn);
   uint64_t value = place.host ? access_fetch(place.host, shape.size) : access_load(cpu, SS, pointer, shape.size);
@@ -207,6 +216,7 @@ static bool stack_flags_are_virtual(struct cpu *cpu, unsigned size)
 static const struct insn *stack_push_flags(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   uint32_t flags = flags_get(cpu) & ~(uint32_t)(FLAG_RF | FLAG_VM);
+
   if (stack_flags_are_virtual(cpu, size)) {
     flags = (flags | FLAG_IOPL) & ~(uint32_t)FLAG_IF;
     flags |= flags & FLAG_VIF ? FLAG_IF : 0;
@@ -219,6 +229,7 @@ static const struct insn *stack_push_flags(struct cpu *cpu, const struct insn *i
 static uint32_t stack_popf_mask(const struct cpu *cpu, unsigned size)
 {
   uint32_t mask = FLAGS_ARITHMETIC | FLAG_TF | FLAG_DF | FLAG_NT;
+
   if (size > 2)
     mask |= FLAG_AC | FLAG_ID;
   if (cpu->cpl <= stack_iopl(cpu))
@@ -232,6 +243,7 @@ static uint32_t stack_popf_mask(const struct cpu *cpu, unsigned size)
 static uint32_t stack_popf_virtual(struct cpu *cpu, uint32_t popped)
 {
   bool is_due = (popped & FLAG_IF) && (cpu->eflags & FLAG_VIP);
+
   if ((popped & FLAG_TF) || is_due)
     fault_gp(cpu, 0);
   uint32_t mask = FLAGS_ARITHMETIC | FLAG_DF | FLAG_NT;
@@ -244,6 +256,7 @@ static const struct insn *stack_pop_flags(struct cpu *cpu, const struct insn *in
 {
   bool is_virtual = stack_flags_are_virtual(cpu, size);
   uint32_t popped = (uint32_t)stack_peek(cpu, 0, size), old = flags_get(cpu), flags;
+
   if (is_virtual) {
     flags = stack_popf_virtual(cpu, popped);
   } else {

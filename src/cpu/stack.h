@@ -17,6 +17,7 @@ ALWAYS_INLINE void stack_set_pointer(struct cpu *cpu, uint64_t pointer)
 ALWAYS_INLINE void stack_push(struct cpu *cpu, unsigned size, uint64_t value)
 {
   uint64_t pointer = (cpu->r[RSP] - size) & cpu->stack_mask;
+
   access_store(cpu, SS, pointer, size, value);
   stack_set_pointer(cpu, pointer);
 }

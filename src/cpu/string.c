@@ -49,6 +49,7 @@ ALWAYS_INLINE void string_element(struct cpu *cpu, const struct insn *insn, unsi
                                   enum string_operation operation)
 {
   uint64_t source = 0, step = cpu->eflags & FLAG_DF ? 0 - (uint64_t)size : size;
+
   if (operation == STRING_MOVS || operation == STRING_LODS || operation == STRING_CMPS)
     source = string_load(cpu, insn, size);
   else
@@ -78,8 +79,10 @@ static uint8_t *string_span(struct cpu *cpu, const struct insn *insn, unsigned s
   uint64_t linear = access_linear(cpu, segment, offset, size, access);
   uint8_t *host = access_span(cpu, linear, access, ret_bytes);
   uint64_t last = insn->address_mask;
+
   if (!(s->ease & access) && !insn_is_64(cpu)) {
     bool is_expanding_down = (s->access & (SEGMENT_CODE | SEGMENT_EXPAND_DOWN)) == SEGMENT_EXPAND_DOWN;
+
     if (is_expanding_down || offset > s->limit)
       return NULL;
     last = s->limit < last ? s->limit : last;
@@ -98,6 +101,7 @@ ALWAYS_INLINE void string_copy(uint8_t *to, const uint8_t *from, unsigned bytes,
   }
   for (unsigned i = 0; i < bytes; i += size) {
     uint64_t value = access_fetch(from + i, size);
+
     memcpy(to + i, &value, size);
   }
 }
@@ -114,6 +118,7 @@ ALWAYS_INLINE unsigned string_bulk(struct cpu *cpu, const struct insn *insn, uns
 {
   unsigned bytes = 0, from_bytes = UINT_MAX;
   uint8_t *from = NULL;
+
   if (operation == STRING_MOVS) {
     from = string_span(cpu, insn, insn->segment, RSI, size, ACCESS_READ, &from_bytes);
     if (!from)
@@ -139,8 +144,10 @@ ALWAYS_INLINE unsigned string_some(struct cpu *cpu, const struct insn *insn, uns
                                    enum string_operation operation, unsigned count)
 {
   bool has_bulk = operation == STRING_MOVS || operation == STRING_STOS;
+
   if (has_bulk && count >= STRING_BULK && !(cpu->eflags & FLAG_DF)) {
     unsigned done = string_bulk(cpu, insn, size, operation, count);
+
     if (done) {
       run_pass_cycles(cpu, done * size / STRING_LINE);
       return done;
@@ -173,8 +180,10 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
   unsigned left = is_step ? 1 : STRING_MOST;
   uint64_t count = cpu->r[RCX] & insn->address_mask;
   int64_t start = cpu->budget_start;
+
   while (count && left) {
     unsigned done = string_some(cpu, insn, size, operation, count < left ? (unsigned)count : left);
+
     count -= done;
     left -= done;
     reg_set_masked(cpu, RCX, insn->address_mask, count);

@@ -22,6 +22,7 @@ static void set_flat(struct cpu *cpu, unsigned code, unsigned stack, unsigned le
   uint16_t dpl = (uint16_t)(level << 5);
   struct descriptor d = {.limit = 0xFFFFFFFF};
   uint16_t width = is_64 ? SEGMENT_L : SEGMENT_DB;
+
   d.access = SEGMENT_G | SEGMENT_P | SEGMENT_S | SEGMENT_CODE | SEGMENT_READABLE | SEGMENT_ACCESSED | dpl | width;
   segment_set(cpu, CS, (uint16_t)((code & ~3u) | level), &d);
   d.access = SEGMENT_G | SEGMENT_DB | SEGMENT_P | SEGMENT_S | SEGMENT_WRITABLE | SEGMENT_ACCESSED | dpl;
@@ -35,6 +36,7 @@ static void set_flat(struct cpu *cpu, unsigned code, unsigned stack, unsigned le
 static const struct insn *finish(struct cpu *cpu, struct transfer *transfer, uint64_t target, enum lb_branch_kind kind)
 {
   bool has_tf = cpu->eflags & FLAG_TF;
+
   transfer->flags = (uint8_t)((transfer->flags & ~LB_BRANCH_TF) | (has_tf ? LB_BRANCH_TF : 0));
   cpu->had_tf = false;
   if (has_tf && !lb_recorder_steps_branches(&cpu->recorder))
@@ -46,6 +48,7 @@ static const struct insn *finish(struct cpu *cpu, struct transfer *transfer, uin
 static void require_syscall(struct cpu *cpu)
 {
   bool is_there = insn_is_64(cpu) || (is_amd(cpu) && segment_is_protected(cpu));
+
   if (!is_there || !(cpu->efer & EFER_SCE))
     fault_ud(cpu);
 }

@@ -71,6 +71,7 @@ static uint32_t tss_load(struct cpu *cpu, uint64_t base, unsigned offset, unsign
 static struct tss_state tss_read(struct cpu *cpu, uint64_t base, const struct tss_layout *layout)
 {
   struct tss_state state = {.cr3 = layout->cr3 ? tss_load(cpu, base, layout->cr3, 4) : 0};
+
   state.ip = tss_load(cpu, base, layout->ip, layout->width);
   state.flags = tss_load(cpu, base, layout->flags, layout->width);
   for (unsigned i = 0; i < TSS_REGISTERS; i++)
@@ -87,6 +88,7 @@ static void tss_write(struct cpu *cpu, uint32_t eip, uint32_t eflags)
 {
   const struct tss_layout *layout = layout_of(cpu->segment[TR].access);
   uint64_t base = cpu->segment[TR].base;
+
   access_store_system(cpu, tss_linear(base, layout->ip), layout->width, eip);
   access_store_system(cpu, tss_linear(base, layout->flags), layout->width, eflags);
   for (unsigned i = 0; i < TSS_REGISTERS; i++)
@@ -99,6 +101,7 @@ static void check_write_old(struct cpu *cpu)
 {
   const struct cpu_segment *tr = &cpu->segment[TR];
   const struct tss_layout *layout = layout_of(tr->access);
+
   if (tr->limit < layout->last)
     fault_raise(cpu, EXCEPTION_TS, tr->selector & ~3u);
   unsigned end = layout->segments + layout->segment_count * layout->width;
@@ -112,6 +115,7 @@ struct descriptor task_fetch(struct cpu *cpu, uint16_t selector, enum task_cause
 {
   bool is_return = cause == TASK_RETURN;
   unsigned exception = is_return ? EXCEPTION_TS : EXCEPTION_GP;
+
   if (selector & 4)
     fault_raise(cpu, exception, selector & ~3u);
   struct descriptor d = segment_fetch(cpu, selector, exception, false);
@@ -128,6 +132,7 @@ struct descriptor task_fetch(struct cpu *cpu, uint16_t selector, enum task_cause
 static bool find_old(struct cpu *cpu, enum task_cause cause, struct descriptor *ret_old)
 {
   bool is_left = cause == TASK_JUMP || cause == TASK_RETURN;
+
   return is_left && segment_look(cpu, cpu->segment[TR].selector & ~7u, false, ret_old);
 }
 
@@ -147,6 +152,7 @@ static void check_cr3(struct cpu *cpu, const struct tss_layout *layout, uint32_t
 static void check_all(struct cpu *cpu, uint16_t selector, const struct descriptor *tss, enum task_cause cause)
 {
   const struct tss_layout *layout = layout_of(tss->access);
+
   if (tss->limit < layout->last)
     fault_raise(cpu, EXCEPTION_TS, selector & ~3u);
   struct descriptor old;
@@ -164,6 +170,7 @@ static void check_all(struct cpu *cpu, uint16_t selector, const struct descripto
 static void leave_old(struct cpu *cpu, struct descriptor *tss, enum task_cause cause, uint32_t eip, uint32_t eflags)
 {
   struct descriptor old;
+
   if (find_old(cpu, cause, &old))
     access_store_system(cpu, old.linear + 5, 1, old.access & 0xFF & ~(unsigned)SYSTEM_BUSY);
   tss_write(cpu, eip, cause == TASK_RETURN ? eflags & ~(uint32_t)FLAG_NT : eflags);
@@ -183,6 +190,7 @@ static void enter_new(struct cpu *cpu, const struct tss_state *state, const stru
 {
   unsigned cpl = state->segments[CS] & 3u;
   struct descriptor d;
+
   if (layout->cr3 && (cpu->cr0 & CR0_PG))
     system_set_cr3(cpu, state->cr3);
   cpu->cr0 |= CR0_TS;
@@ -250,6 +258,7 @@ static void load_segments(struct cpu *cpu, const struct tss_state *state)
 {
   static const uint8_t order[] = {SS, DS, ES, FS, GS};
   unsigned level = state->segments[CS] & 3u;
+
   load_ldt(cpu, state->ldt);
   if (cpu->eflags & FLAG_VM)
     return; /* enter_v8086 did it */
@@ -268,6 +277,7 @@ const struct insn *task_switch(struct cpu *cpu, uint16_t selector, struct descri
                                uint64_t eip, uint32_t eflags, enum lb_branch_kind kind)
 {
   const struct tss_layout *layout = layout_of(tss->access);
+
   check_all(cpu, selector, tss, cause);
   struct transfer transfer = transfer_begin(cpu);
   leave_old(cpu, tss, cause, (uint32_t)eip, eflags);

@@ -16,6 +16,7 @@ void cpu_work(struct cpu *cpu, uint64_t cycles)
 uint64_t cpu_retired(const struct cpu *cpu)
 {
   uint64_t begun = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget);
+
   return begun - (cpu->at ? cpu->at->left : 0);
 }
 
@@ -35,6 +36,7 @@ void cpu_idle(struct cpu *cpu, uint64_t cycles)
 void cpu_stand(struct cpu *cpu, uint64_t until)
 {
   uint64_t now = cpu_cycles(cpu);
+
   if (until <= now)
     return;
   cpu->extra_cycles += until - now;

@@ -22,6 +22,7 @@ void transfer_watch(struct cpu *cpu)
 static void transfer_spin(struct cpu *cpu)
 {
   uint64_t retired = cpu_retired(cpu);
+
   cpu->spins = retired == cpu->spin_retired + 1 ? cpu->spins + 1 : 0;
   cpu->spin_retired = retired;
   uint64_t enough = cpu->watch & WATCH_COUNTERS   ? UINT64_C(1) << 24
@@ -71,6 +72,7 @@ static const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
 static inline bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uint64_t target, enum lb_branch_kind kind)
 {
   struct predictor *predictor = &cpu->predictor;
+
   switch (kind) {
   case LB_BRANCH_JCC:
     return predictor_conditional(predictor, insn->rip, true);
@@ -93,6 +95,7 @@ static inline bool is_mispredicted(struct cpu *cpu, const struct insn *insn, uin
 static void clock_recorder(struct cpu *cpu)
 {
   uint64_t now = cpu_cycles(cpu);
+
   lb_recorder_clock(&cpu->recorder, now - cpu->reported);
   cpu->reported = now;
 }
@@ -183,6 +186,7 @@ static __attribute__((noinline)) void transfer_report(struct cpu *cpu, const str
   bool is_64 = insn_is_64(cpu);
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
   uint64_t base = is_64 ? 0 : cpu->segment[CS].base;
+
   if (cpu->watch == WATCH_COUNTERS) {
     count_taken(cpu, kind, insn->rip, target, is_wrong);
     return;
@@ -210,6 +214,7 @@ static inline __attribute__((always_inline)) bool is_plain(const struct cpu *cpu
                                                            uint64_t target, enum lb_branch_kind kind)
 {
   bool is_call_of_next = kind == LB_BRANCH_NEAR_REL_CALL && target == insn_next_rip(insn);
+
   if (__builtin_expect(is_call_of_next, 0))
     return false;
   return lb_recorder_is_plain(&cpu->recorder, kind, cpu->cpl, cpu->segment[CS].linear_base);
@@ -226,6 +231,7 @@ static inline __attribute__((always_inline)) void record_after(struct cpu *cpu, 
                                                                uint64_t cycles)
 {
   const struct lb_plain_branch branch = {insn->rip, target, kind, cpu->cpl, cpu->outside & 3, is_wrong};
+
   lb_recorder_plain_branch(&cpu->recorder, branch, cycles);
 }
 
@@ -233,6 +239,7 @@ static inline __attribute__((always_inline)) void record_after(struct cpu *cpu, 
 static inline __attribute__((always_inline)) uint64_t cycles_to(const struct cpu *cpu, const struct insn *insn)
 {
   uint64_t now = cpu->retired_base + (uint64_t)(cpu->budget_start - cpu->budget) - insn->left + cpu->extra_cycles;
+
   return now - cpu->reported;
 }
 
@@ -241,6 +248,7 @@ static inline __attribute__((always_inline)) void record_plain(struct cpu *cpu, 
                                                                uint64_t target, enum lb_branch_kind kind, bool is_wrong)
 {
   uint64_t cycles = cycles_to(cpu, insn);
+
   cpu->reported += cycles;
   record_after(cpu, insn, target, kind, is_wrong, cycles);
 }
@@ -250,8 +258,10 @@ static inline __attribute__((always_inline)) void record_counted(struct cpu *cpu
                                                                  uint64_t target, enum lb_branch_kind kind)
 {
   bool is_wrong = is_mispredicted(cpu, insn, target, kind);
+
   if (cpu->watch & WATCH_COUNTERS) {
     uint64_t cycles = cycles_to(cpu, insn);
+
     record_after(cpu, insn, target, kind, is_wrong, cycles - cpu->progress.clocked);
     cpu->progress.clocked = cycles;
     count_taken(cpu, kind, insn->rip, target, is_wrong);
@@ -327,6 +337,7 @@ const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *
 struct transfer transfer_begin(const struct cpu *cpu)
 {
   bool is_64 = insn_is_64(cpu);
+
   return (struct transfer){
     .from = cpu->at ? cpu->at->rip : cpu->rip,
     .next = cpu->at ? insn_next_rip(cpu->at) : cpu->rip,
@@ -377,6 +388,7 @@ static void tell_event(struct cpu *cpu, const struct lb_event *event, bool is_de
     .to_cpl = event->to_cpl,
     .flags = event->flags,
   };
+
   tell(cpu, &branch, is_debug);
 }
 
@@ -422,6 +434,7 @@ void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t t
     .to_cpl = cpu->cpl,
     .flags = (uint8_t)(transfer->flags | (is_64 ? 0 : LB_BRANCH_TO_32)),
   };
+
   cpu->rip = target;
   cpu->was_event = true;
   lb_recorder_debug_exception(&cpu->recorder);

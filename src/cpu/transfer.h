@@ -38,6 +38,7 @@ static inline __attribute__((always_inline)) const struct insn *transfer_enter(s
                                                                                const struct block *block)
 {
   int64_t left = cpu->budget - block->count;
+
   if (__builtin_expect(left < 0, 0)) {
     cpu->rip = block->rip;
     return NULL;
@@ -83,6 +84,7 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
 {
   if (is_taken) {
     bool is_linked = insn->link_generation == cpu->generation; /* then it was checked */
+
     if (__builtin_expect(!is_linked, 0))
       transfer_check(cpu, insn->target);
     if (__builtin_expect(cpu->watch, 0))
@@ -100,6 +102,7 @@ static inline __attribute__((always_inline)) const struct block *transfer_known(
                                                                                 bool is_64)
 {
   const struct block_jump *jump = block_jump_at(cpu, target);
+
   if (jump->rip != target || jump->generation != cpu->generation || jump->mode != cpu->mode)
     return NULL;
   const struct block *block = jump->block;

@@ -21,6 +21,7 @@ void vector_refuse(struct cpu *cpu)
 void vector_begin_vex(struct cpu *cpu)
 {
   const uint64_t state = 6; /* XCR0: SSE and AVX */
+
   if (!(cpu->cr4 & CR4_OSXSAVE) || (cpu->xcr0 & state) != state || !(cpu->cr0 & CR0_PE) || cpu->eflags & FLAG_VM)
     fault_ud(cpu);
   if (cpu->cr0 & CR0_TS)
@@ -41,6 +42,7 @@ void vector_begin_mmx(struct cpu *cpu)
 __m128i vector_load(struct cpu *cpu, const struct insn *insn, bool is_aligned)
 {
   unsigned size = insn->memory_size;
+
   if (size < 16)
     return _mm_cvtsi64_si128((long long)insn_load(cpu, insn, size));
   uint64_t offset = insn_address(cpu, insn);
@@ -60,6 +62,7 @@ void vector_store(struct cpu *cpu, const struct insn *insn, __m128i value, bool 
 {
   uint64_t offset = insn_address(cpu, insn);
   uint64_t linear = access_linear(cpu, insn->segment, offset, 16, ACCESS_WRITE);
+
   if (is_aligned && linear % 16)
     fault_gp(cpu, 0);
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
@@ -75,6 +78,7 @@ void vector_store(struct cpu *cpu, const struct insn *insn, __m128i value, bool 
 static bool has_w(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t bytes[16] = {0};
+
   cpu_peek(cpu, insn->rip, bytes, insn->length < sizeof(bytes) ? insn->length : sizeof(bytes));
   for (unsigned i = 0; i + 2 < sizeof(bytes); i++) {
     if ((bytes[i] & 0xF0) == 0x40)
@@ -90,6 +94,7 @@ static bool has_w(struct cpu *cpu, const struct insn *insn)
 int64_t vector_signed(struct cpu *cpu, const struct insn *insn, uint64_t value)
 {
   int64_t narrow = (int32_t)(uint32_t)value;
+
   if ((uint64_t)narrow == value || !insn_is_64(cpu))
     return narrow;
   return has_w(cpu, insn) ? (int64_t)value : narrow;
@@ -110,6 +115,7 @@ static bool is_denormal_double(uint64_t bits)
 static bool has_tiny(__m128i result, enum float_tiny tiny)
 {
   union vector v;
+
   memcpy(v.u8, &result, 16);
   bool is_single = tiny == TINY_SS || tiny == TINY_PS;
   unsigned elements = tiny == TINY_NONE ? 0 : tiny == TINY_PS ? 4 : tiny == TINY_PD ? 2 : 1;
@@ -122,6 +128,7 @@ static bool has_tiny(__m128i result, enum float_tiny tiny)
 void float_settle(struct cpu *cpu, uint32_t csr, __m128i result, enum float_tiny tiny)
 {
   uint32_t raised = csr & MXCSR_FLAGS;
+
   if (!(cpu->fpu.mxcsr & MXCSR_UM) && has_tiny(result, tiny))
     raised |= MXCSR_UE;
   uint32_t unmasked = raised & ~(cpu->fpu.mxcsr >> 7);
@@ -147,6 +154,7 @@ insn_handler *vector_choose(const struct insn *insn, const struct vector_forms *
 unsigned vex_last(const struct insn *insn)
 {
   uint8_t class = insn->op_class[2];
+
   return class == CLASS_XMM || class == CLASS_YMM || class == CLASS_MEMORY ? 2 : 1;
 }
 
@@ -164,6 +172,7 @@ void vex_fetch(struct cpu *cpu, const struct insn *insn, struct vex_sources *ret
 {
   unsigned last = vex_last(insn);
   union vector b;
+
   vex_read(cpu, insn, last, &b);
   bool is_short =
     insn->op_class[last] == CLASS_XMM || (insn->op_class[last] == CLASS_MEMORY && insn->memory_size <= 16);
@@ -187,6 +196,7 @@ const struct insn *vex_packed(struct cpu *cpu, const struct insn *insn, host_pac
 static bool vex_plain(struct cpu *cpu, const struct insn *insn, host_float *plain, const struct vex_sources *s)
 {
   uint32_t csr;
+
   if (!float_is_plain(cpu))
     return false;
   __m128i low = plain(s->a[0], s->b[0], &csr);

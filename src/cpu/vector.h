@@ -133,6 +133,7 @@ static inline uint32_t float_csr(const struct cpu *cpu)
 {
   uint32_t mxcsr = cpu->fpu.mxcsr;
   uint32_t keep = MXCSR_RC | MXCSR_DAZ | (mxcsr & MXCSR_UM ? MXCSR_FTZ : 0);
+
   return (mxcsr & keep) | MXCSR_MASKS;
 }
 

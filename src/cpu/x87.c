@@ -20,6 +20,7 @@ void x87_deliver(struct cpu *cpu)
 static void note_opcode(struct cpu *cpu, const struct insn *insn)
 {
   uint8_t bytes[16] = {0};
+
   cpu_peek(cpu, cpu->segment[CS].linear_base + insn->rip, bytes, insn->length < 15 ? insn->length : 15);
   for (unsigned i = 0; i + 1 < sizeof(bytes); i++)
     if ((bytes[i] & 0xF8) == 0xD8) {
@@ -33,6 +34,7 @@ bool x87_settle(struct cpu *cpu, const struct insn *insn, uint16_t host, unsigne
   struct fpu *fpu = &cpu->fpu;
   unsigned unmasked = host & ~fpu->control & X87_EXCEPTIONS;
   bool is_blocked = unmasked & blocking;
+
   if (is_blocked)
     conditions = X87_C1;
   fpu->status = (uint16_t)((fpu->status & ~conditions) | (host & (conditions | X87_EXCEPTIONS)));

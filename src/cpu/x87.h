@@ -113,6 +113,7 @@ static inline bool x87_is_empty(const struct fpu *fpu, unsigned i)
 static inline struct x87_value x87_get(const struct fpu *fpu, unsigned i)
 {
   struct x87_value value;
+
   memcpy(value.bytes, fpu->st[x87_number(fpu, i)], sizeof(value.bytes));
   return value;
 }

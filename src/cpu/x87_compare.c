@@ -54,6 +54,7 @@ static unsigned last_register(const struct insn *insn)
 static bool compare_settle(struct cpu *cpu, const struct insn *insn, uint16_t status)
 {
   const unsigned answer = X87_C0 | X87_C2 | X87_C3;
+
   cpu->fpu.status = (uint16_t)((cpu->fpu.status & ~answer) | (status & answer));
   return x87_settle(cpu, insn, status, X87_C1, X87_BEFORE);
 }

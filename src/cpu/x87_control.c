@@ -64,6 +64,7 @@ const struct insn *x87_nothing(struct cpu *cpu, const struct insn *insn)
 const struct insn *x87_fwait(struct cpu *cpu, const struct insn *insn)
 {
   const uint32_t both = CR0_MP | CR0_TS;
+
   if ((cpu->cr0 & both) == both)
     fault_raise(cpu, EXCEPTION_NM, 0);
   x87_check_pending(cpu);
@@ -78,6 +79,7 @@ static enum tag tag_of(const uint8_t *st)
 {
   uint64_t significand = access_fetch(st, 8);
   unsigned exponent = (unsigned)access_fetch(st + 8, 2) & 0x7FFF;
+
   if (exponent == 0 && significand == 0)
     return TAG_ZERO;
   return exponent == 0 || exponent == 0x7FFF || !(significand >> 63) ? TAG_SPECIAL : TAG_VALID;
@@ -86,6 +88,7 @@ static enum tag tag_of(const uint8_t *st)
 static uint16_t tag_word(const struct fpu *fpu)
 {
   unsigned word = 0;
+
   for (unsigned i = 0; i < 8; i++)
     word |= (unsigned)(fpu->tags >> i & 1 ? tag_of(fpu->st[i]) : TAG_EMPTY) << 2 * i;
   return (uint16_t)word;
@@ -94,6 +97,7 @@ static uint16_t tag_word(const struct fpu *fpu)
 static void set_tag_word(struct fpu *fpu, uint16_t word)
 {
   unsigned tags = 0;
+
   for (unsigned i = 0; i < 8; i++)
     tags |= (unsigned)((word >> 2 * i & 3) != TAG_EMPTY) << i;
   fpu->tags = (uint8_t)tags;
@@ -114,6 +118,7 @@ static void environment_get(const struct cpu *cpu, bool is_32, struct environmen
   const struct fpu *fpu = &cpu->fpu;
   const uint32_t ones = 0xFFFF0000; /* reserved halves */
   uint32_t *part = ret_environment->part;
+
   part[0] = ones | fpu->control;
   part[1] = ones | x87_status(fpu);
   part[2] = ones | tag_word(fpu);
@@ -121,6 +126,7 @@ static void environment_get(const struct cpu *cpu, bool is_32, struct environmen
     uint32_t instruction = (uint32_t)(fpu->instruction + 16u * fpu->instruction_selector);
     uint32_t data = (uint32_t)(fpu->data + 16u * fpu->data_selector);
     unsigned width = is_32 ? 0xFFFF : 0xF;
+
     part[3] = (is_32 ? ones : 0) | (instruction & 0xFFFF);
     part[4] = (instruction >> 16 & width) << 12 | (fpu->opcode & 0x7FF);
     part[5] = (is_32 ? ones : 0) | (data & 0xFFFF);
@@ -137,6 +143,7 @@ static void environment_set(struct cpu *cpu, bool is_32, const struct environmen
 {
   struct fpu *fpu = &cpu->fpu;
   const uint32_t *part = environment->part;
+
   x87_set_control(fpu, (uint16_t)part[0]);
   x87_set_status(fpu, (uint16_t)part[1]);
   set_tag_word(fpu, (uint16_t)part[2]);
@@ -158,6 +165,7 @@ static void environment_set(struct cpu *cpu, bool is_32, const struct environmen
 static unsigned environment_pack(const struct environment *environment, bool is_32, uint8_t *bytes)
 {
   unsigned width = is_32 ? 4 : 2;
+
   for (unsigned i = 0; i < 7; i++)
     memcpy(bytes + i * width, &environment->part[i], width);
   return 7 * width;
@@ -166,6 +174,7 @@ static unsigned environment_pack(const struct environment *environment, bool is_
 static unsigned environment_unpack(struct environment *ret_environment, bool is_32, const uint8_t *bytes)
 {
   unsigned width = is_32 ? 4 : 2;
+
   for (unsigned i = 0; i < 7; i++)
     ret_environment->part[i] = (uint32_t)access_fetch(bytes + i * width, width);
   return 7 * width;

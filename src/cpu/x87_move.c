@@ -124,6 +124,7 @@ static const struct insn *store_run(struct cpu *cpu, const struct insn *insn, ho
                                     bool is_masked, bool does_pop)
 {
   const unsigned blocking = X87_EXCEPTIONS & ~X87_PE;
+
   x87_begin(cpu);
   struct fpu *fpu = &cpu->fpu;
   bool is_empty = x87_is_empty(fpu, 0);

@@ -56,6 +56,7 @@ void xsave_put_x87(const struct fpu *fpu, uint8_t *image, bool is_64)
   }
   for (unsigned i = 0; i < 8; i++) {
     uint8_t *st = image + IMAGE_ST + 16 * i;
+
     memset(st, 0, 16);
     memcpy(st, fpu->st[x87_number(fpu, i)], 10);
   }
@@ -108,6 +109,7 @@ void xsave_get_half(struct cpu *cpu, const uint8_t *at, unsigned half)
 uint64_t xsave_address(struct cpu *cpu, const struct insn *insn, unsigned size, unsigned alignment, unsigned access)
 {
   uint64_t offset = insn_address(cpu, insn);
+
   if (access_linear(cpu, insn->segment, offset, size, access) % alignment)
     fault_gp(cpu, 0);
   return offset;
@@ -166,6 +168,7 @@ const struct insn *vector_fxrstor64(struct cpu *cpu, const struct insn *insn)
 unsigned xsave_place(const struct cpu *cpu, unsigned component)
 {
   bool is_amd = cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
+
   return component == COMPONENT_PKRU ? is_amd ? 0x980 : 0xA80 : IMAGE_AVX;
 }
 
@@ -193,6 +196,7 @@ static unsigned requested(const struct cpu *cpu)
 static bool is_half_used(const struct cpu *cpu, unsigned half)
 {
   uint64_t any = 0;
+
   for (unsigned i = 0; i < registers(cpu); i++)
     any |= cpu->fpu.v[i].u64[2 * half] | cpu->fpu.v[i].u64[2 * half + 1];
   return any;
@@ -202,6 +206,7 @@ static bool is_x87_used(const struct fpu *fpu)
 {
   uint64_t any = (fpu->control ^ X87_CONTROL_DEFAULT) | fpu->status | fpu->top | fpu->tags | fpu->opcode |
                  fpu->instruction | fpu->data | fpu->instruction_selector | fpu->data_selector;
+
   for (unsigned i = 0; i < 8; i++)
     any |= access_fetch(fpu->st[i], 8) | access_fetch(fpu->st[i] + 8, 2);
   return any;
@@ -216,6 +221,7 @@ unsigned xsave_used(const struct cpu *cpu)
 static void pkru_write(struct cpu *cpu, const struct insn *insn, uint64_t offset)
 {
   uint8_t bytes[8];
+
   put(bytes, cpu->pkru, sizeof(bytes));
   access_write(cpu, insn->segment, offset + xsave_place(cpu, COMPONENT_PKRU), bytes, sizeof(bytes));
 }
@@ -223,6 +229,7 @@ static void pkru_write(struct cpu *cpu, const struct insn *insn, uint64_t offset
 static uint32_t pkru_read(struct cpu *cpu, const struct insn *insn, uint64_t offset)
 {
   uint8_t bytes[8];
+
   access_read(cpu, insn->segment, offset + xsave_place(cpu, COMPONENT_PKRU), bytes, sizeof(bytes));
   return (uint32_t)access_fetch(bytes, 4);
 }
@@ -261,6 +268,7 @@ static uint64_t checked_header(struct cpu *cpu, const uint8_t *image)
   uint64_t components = access_fetch(image + IMAGE_HEADER, 8);
   uint64_t compact = access_fetch(image + IMAGE_HEADER + 8, 8);
   uint64_t reserved = access_fetch(image + IMAGE_HEADER + 16, 8);
+
   if (components & ~cpu->xcr0 || compact || reserved)
     fault_gp(cpu, 0);
   return components;

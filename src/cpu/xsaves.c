@@ -58,6 +58,7 @@ unsigned xsave_component_size(const struct cpu *cpu, unsigned number)
 static unsigned component_place(const struct cpu *cpu, uint64_t components, unsigned number)
 {
   unsigned place = IMAGE_AVX;
+
   for (unsigned i = COMPONENT_AVX; i < number; i++)
     place += components >> i & 1 ? xsave_component_size(cpu, i) : 0;
   return place;
@@ -87,6 +88,7 @@ static uint32_t lbr_register(unsigned index)
   static const uint32_t head[] = {MSR_LBR_CTL, MSR_LBR_DEPTH, MSR_LER_FROM, MSR_LER_TO, MSR_LER_INFO};
   static const uint32_t entry[] = {MSR_LBR_FROM, MSR_LBR_TO, MSR_LBR_INFO};
   enum { HEAD = sizeof(head) / sizeof(head[0]) };
+
   return index < HEAD ? head[index] : entry[(index - HEAD) % 3] + (index - HEAD) / 3;
 }
 
@@ -99,12 +101,14 @@ static unsigned lbr_registers(const struct cpu *cpu)
 static uint64_t lbr_read(const struct cpu *cpu, uint32_t msr)
 {
   uint64_t value = 0;
+
   return lb_recorder_rdmsr(&cpu->recorder, msr, &value) == LB_MSR_OK ? value : 0;
 }
 
 static bool is_lbr_used(const struct cpu *cpu)
 {
   uint64_t any = 0;
+
   for (unsigned i = 0; i < lbr_registers(cpu); i++)
     any |= lbr_register(i) == MSR_LBR_DEPTH ? 0 : lbr_read(cpu, lbr_register(i));
   return any;
@@ -114,6 +118,7 @@ static void lbr_put(const struct cpu *cpu, uint8_t *at)
 {
   for (unsigned i = 0; i < lbr_registers(cpu); i++) {
     uint64_t value = lbr_read(cpu, lbr_register(i));
+
     memcpy(at + 8 * i, &value, sizeof(value));
   }
 }
@@ -124,10 +129,12 @@ static void lbr_get(struct cpu *cpu, const uint8_t *at)
 {
   uint64_t depth = lbr_read(cpu, MSR_LBR_DEPTH);
   bool is_equal = at && access_fetch(at + 8, 8) == depth;
+
   run_sync(cpu);
   for (unsigned i = 0; i < lbr_registers(cpu); i++) {
     uint32_t msr = lbr_register(i);
     uint64_t value = at && (is_equal || msr == MSR_LBR_CTL) ? access_fetch(at + 8 * i, 8) : 0;
+
     if (msr != MSR_LBR_DEPTH && lb_recorder_wrmsr(&cpu->recorder, msr, value) != LB_MSR_OK && msr == MSR_LBR_CTL)
       fault_gp(cpu, 0);
   }
@@ -140,12 +147,14 @@ static void lbr_get(struct cpu *cpu, const uint8_t *at)
 static uint64_t components_to_save(const struct cpu *cpu, uint64_t asked)
 {
   bool is_sse_used = cpu->fpu.mxcsr != MXCSR_MASKS;
+
   return asked & (xsave_used(cpu) | (is_sse_used ? STATE_SSE : 0u) | (is_lbr_used(cpu) ? STATE_LBR : 0u));
 }
 
 static void image_put(const struct cpu *cpu, uint8_t *image, uint64_t asked, uint64_t saved, bool is_64)
 {
   uint64_t header[2] = {saved, asked | COMPACT};
+
   if (saved & STATE_X87)
     xsave_put_x87(&cpu->fpu, image, is_64);
   if (saved & STATE_SSE) {
@@ -167,6 +176,7 @@ static const struct insn *save(struct cpu *cpu, const struct insn *insn, uint64_
   uint64_t asked = asked_for(cpu) & allowed;
   unsigned size = xsave_compact_size(cpu, asked);
   uint64_t offset = xsave_address(cpu, insn, size, 64, ACCESS_WRITE);
+
   access_check_write(cpu, insn->segment, offset, size);
   uint8_t image[COMPACT_BYTES];
   access_read(cpu, insn->segment, offset, image, size);
@@ -185,6 +195,7 @@ static uint64_t checked_header(struct cpu *cpu, const uint8_t *image, uint64_t a
   uint64_t components = access_fetch(image + IMAGE_HEADER, 8);
   uint64_t compact = access_fetch(image + IMAGE_HEADER + 8, 8);
   uint64_t reserved = 0;
+
   for (unsigned i = 16; i < 64; i += 8)
     reserved |= access_fetch(image + IMAGE_HEADER + i, 8);
   if (!(compact & COMPACT) || compact & ~COMPACT & ~allowed || components & (~compact | COMPACT) || reserved)
@@ -204,6 +215,7 @@ static void image_get(struct cpu *cpu, const uint8_t *image, uint64_t asked, uin
   const uint8_t *avx = image + component_place(cpu, compact, COMPONENT_AVX);
   const uint8_t *pkru = image + component_place(cpu, compact, COMPONENT_PKRU);
   const uint8_t *lbr = image + component_place(cpu, compact, COMPONENT_LBR);
+
   if (asked & STATE_LBR)
     lbr_get(cpu, components & STATE_LBR ? lbr : NULL);
   if (asked & STATE_X87)
@@ -221,6 +233,7 @@ const struct insn *xsave_restore(struct cpu *cpu, const struct insn *insn, uint6
   uint64_t asked = asked_for(cpu) & allowed;
   uint64_t offset = xsave_address(cpu, insn, IMAGE_AVX, 64, ACCESS_READ);
   uint8_t image[COMPACT_BYTES];
+
   access_read(cpu, insn->segment, offset, image, IMAGE_AVX);
   uint64_t components = checked_header(cpu, image, allowed);
   unsigned size = xsave_compact_size(cpu, access_fetch(image + IMAGE_HEADER + 8, 8) & allowed);

@@ -111,6 +111,7 @@ static unsigned set_of(const struct lb_cpu *cpu)
 static bool row_is_of(const struct row *row, const struct lb_cpu *cpu)
 {
   uint64_t mask_2 = (uint64_t)row->event.mask_2 << 40;
+
   return (row->sets >> set_of(cpu) & 1) && (cpu->pmu->evtsel & mask_2) == mask_2;
 }
 
@@ -133,6 +134,7 @@ static bool is_amd(const struct lb_cpu *cpu)
 struct lb_event_code lb_cpu_event_code(const struct lb_cpu *cpu, uint64_t select)
 {
   struct lb_event_code code = {.select = select & 0xFF, .mask = select >> 8 & 0xFF};
+
   if (is_amd(cpu))
     code.select |= (uint16_t)((select >> 32 & 0xF) << 8);
   else
@@ -143,9 +145,11 @@ struct lb_event_code lb_cpu_event_code(const struct lb_cpu *cpu, uint64_t select
 const struct lb_pmu_event *lb_cpu_event_find(const struct lb_cpu *cpu, uint64_t select)
 {
   struct lb_event_code code = lb_cpu_event_code(cpu, select);
+
   for (unsigned i = 0; i < ROWS; i++) {
     const struct lb_pmu_event *event = &rows[i].event;
     bool is_mask = !event->has_mask || (event->mask == code.mask && event->mask_2 == code.mask_2);
+
     if (event->select == code.select && is_mask && row_is_of(&rows[i], cpu))
       return event;
   }
@@ -159,5 +163,6 @@ const char *lb_cpu_event_source(const struct lb_cpu *cpu)
 #include "cpudb/event_set.def"
 #undef LB_EVENT_SET
   };
+
   return sources[set_of(cpu)];
 }

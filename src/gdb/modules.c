@@ -89,6 +89,7 @@ static bool header_get(const struct gdb_module *module, unsigned number, Elf64_P
 {
   const uint8_t *bytes = module->bytes;
   uint64_t offset = module->headers, size = module->is_wide ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
+
   Elf32_Phdr narrow;
 
   if (number >= module->header_count || number >= HEADERS_MAX || offset > module->bytes_size ||
@@ -112,6 +113,7 @@ static bool header_get(const struct gdb_module *module, unsigned number, Elf64_P
 static bool file_head(struct gdb_module *module)
 {
   const uint8_t *bytes = module->bytes;
+
   Elf64_Ehdr wide;
   Elf32_Ehdr narrow;
 
@@ -142,6 +144,7 @@ static bool file_is_same(const struct gdb_module *module, const struct symbol_la
 static const char *file_look(struct gdb_module *module)
 {
   struct symbol_layout layout;
+
   Elf64_Phdr header;
   uint64_t linked;
 

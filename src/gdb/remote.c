@@ -55,6 +55,7 @@ int hex_put(struct text *text, const void *bytes, size_t size)
 
   for (size_t i = 0; i < size && r >= 0; i++) {
     const char pair[2] = {digits[byte[i] >> 4], digits[byte[i] & 15]};
+
     r = text_add_bytes(text, pair, 2);
   }
   return r;
@@ -102,6 +103,7 @@ static int escaped_add(struct text *text, const char *bytes, size_t size)
     size -= plain;
     if (size && r >= 0) {
       const char pair[2] = {ESCAPE, (char)(*bytes++ ^ ESCAPE_BIT)};
+
       r = text_add_bytes(text, pair, 2);
       size--;
     }

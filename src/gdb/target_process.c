@@ -174,6 +174,7 @@ static int maps_read(struct gdb_modules *modules, uint32_t process)
 {
   char name[64], *line = NULL;
   size_t size = 0;
+
   FILE *file;
   int r = 0;
 

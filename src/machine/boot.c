@@ -19,6 +19,7 @@
 void enter_real(struct machine *machine, uint16_t cs, uint16_t ip, uint16_t ss, uint16_t sp)
 {
   struct cpu *cpu = machine->cpu;
+
   memset(cpu->r, 0, sizeof(cpu->r));
   for (unsigned i = ES; i <= GS; i++)
     cpu_load_real_segment(cpu, i, i == CS ? cs : i == SS ? ss : 0);
@@ -44,6 +45,7 @@ static bool drive_boot(struct machine *m, const struct drive *drive, uint8_t num
 void boot_drives(struct machine *machine)
 {
   uint32_t vector = 0;
+
   if (drive_boot(machine, &machine->floppy, 0x00) || drive_boot(machine, &machine->disk, 0x80))
     return;
   vector = guest_get(machine, 4 * 0x18, 4);
@@ -100,9 +102,11 @@ bool boot_resume(struct machine *machine)
 static void flat_apply(struct machine *m)
 {
   const struct start *start = &m->start;
+
   memory_write(&m->memory, start->address, start->image.bytes, start->image.size);
   if (start->address < EXTENDED_START) {
     bool is_low = start->address < BOOT_ADDRESS; /* then the stack goes to the end of conventional memory */
+
     enter_real(m, (uint16_t)(start->address >> 4), start->address & 15, is_low ? 0x9000 : 0,
                is_low ? 0xF000 : BOOT_ADDRESS);
     return;
@@ -119,6 +123,7 @@ static void flat_apply(struct machine *m)
 static bool image_copy(const struct machine_image *from, struct machine_image *ret_to)
 {
   uint8_t *bytes = malloc(from->size ? from->size : 1);
+
   if (!bytes)
     return false;
   if (from->size)
@@ -182,6 +187,7 @@ static int image_take(const struct machine_image *from, uint64_t limit, bool unp
 static int kernel_take(struct machine *m, const struct machine_image *kernel, struct start *start, const char **ret_why)
 {
   int r = image_take(kernel, m->memory.size, !machine_is_linux(kernel), &start->image, ret_why);
+
   if (r < 0 || machine_is_linux(kernel) || !machine_is_linux(&start->image))
     return r;
   *ret_why = "it is a Linux kernel in a gzip file; unpack it with gunzip first";
@@ -193,6 +199,7 @@ static int module_take(struct machine *m, const struct machine_image *module, co
                        const char **ret_why)
 {
   uint64_t limit = m->memory.size;
+
   for (size_t i = 0; i < start->count; i++)
     limit -= start->modules[i].size < limit ? start->modules[i].size : limit;
   int r = image_take(module, limit, !machine_is_linux(&start->image), &start->modules[start->count], ret_why);
@@ -221,6 +228,7 @@ int machine_load_kernel(struct machine *machine, const struct machine_image *ker
 {
   struct start start;
   const char *why = NULL;
+
   machine_refresh(machine);
   int r = start_init_kernel(&start, command_line, count);
   if (r >= 0)
@@ -244,6 +252,7 @@ int machine_load_kernel(struct machine *machine, const struct machine_image *ker
 int machine_load_flat(struct machine *machine, const struct machine_image *image, uint64_t address)
 {
   struct start start = {.kind = START_FLAT, .address = address};
+
   if (image->size == 0)
     return LB_E_BAD_IMAGE;
   if (address > UINT32_MAX || !machine_is_free(machine, address, image->size))

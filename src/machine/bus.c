@@ -13,6 +13,7 @@
 static struct machine *bus_machine(void *data)
 {
   const struct wire *wire = data;
+
   board_select(wire->machine->board, wire->number);
   return wire->machine;
 }
@@ -20,12 +21,14 @@ static struct machine *bus_machine(void *data)
 static uint32_t bus_in(void *data, uint16_t port, unsigned size)
 {
   struct machine *m = bus_machine(data);
+
   return board_in(m->board, port, size);
 }
 
 static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
 {
   struct machine *m = bus_machine(data);
+
   board_out(m->board, port, size, value);
 }
 
@@ -34,6 +37,7 @@ static uint64_t bus_read(void *data, uint64_t address, unsigned size)
 {
   struct machine *m = bus_machine(data);
   uint64_t value = UINT64_MAX >> (64 - 8 * size);
+
   if (board_owns(m->board, address))
     return board_read(m->board, address, size);
   if (address >= ROM_ALIAS && address - ROM_ALIAS <= ROM_SIZE - size) {
@@ -46,6 +50,7 @@ static uint64_t bus_read(void *data, uint64_t address, unsigned size)
 static void bus_write(void *data, uint64_t address, unsigned size, uint64_t value)
 {
   struct machine *m = bus_machine(data);
+
   if (board_owns(m->board, address))
     board_write(m->board, address, size, value);
 }
@@ -54,6 +59,7 @@ static uint8_t bus_acknowledge(void *data)
 {
   struct machine *m = bus_machine(data);
   uint8_t vector = board_acknowledge(m->board);
+
   idle_interrupt(m, vector);
   return vector;
 }
@@ -61,42 +67,49 @@ static uint8_t bus_acknowledge(void *data)
 static int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
 {
   struct machine *m = bus_machine(data);
+
   return board_apic_read(m->board, msr, ret_value);
 }
 
 static int bus_apic_write(void *data, uint32_t msr, uint64_t value)
 {
   struct machine *m = bus_machine(data);
+
   return board_apic_write(m->board, msr, value);
 }
 
 static uint8_t bus_task_priority(void *data)
 {
   struct machine *m = bus_machine(data);
+
   return board_task_priority(m->board);
 }
 
 static void bus_set_task_priority(void *data, uint8_t value)
 {
   struct machine *m = bus_machine(data);
+
   board_set_task_priority(m->board, value);
 }
 
 static void bus_pmi(void *data)
 {
   struct machine *m = bus_machine(data);
+
   board_pmi(m->board);
 }
 
 static void bus_ferr(void *data)
 {
   struct machine *m = bus_machine(data);
+
   board_ferr(m->board);
 }
 
 static void bus_message(void *data, const struct lb_message *message)
 {
   struct machine *m = bus_machine(data);
+
   if (m->host.bus)
     m->host.bus(m->host.data, message);
 }
@@ -132,18 +145,21 @@ struct cpu_bus bus_of_wire(struct wire *wire)
 static uint64_t host_now(void *data)
 {
   struct machine *m = data;
+
   return cpu_cycles(m->cpu);
 }
 
 static void host_intr(void *data, unsigned cpu, bool is_high)
 {
   struct machine *m = data;
+
   cpu_set_line(m->cpus[cpu], CPU_LINE_INTR, is_high);
 }
 
 static void host_nmi(void *data, unsigned cpu)
 {
   struct machine *m = data;
+
   idle_disturb(m);
   cpu_signal(m->cpus[cpu], CPU_NMI);
 }
@@ -151,6 +167,7 @@ static void host_nmi(void *data, unsigned cpu)
 static void host_smi(void *data, unsigned cpu)
 {
   struct machine *m = data;
+
   idle_disturb(m);
   cpu_signal(m->cpus[cpu], CPU_SMI);
 }
@@ -158,6 +175,7 @@ static void host_smi(void *data, unsigned cpu)
 static void host_init(void *data, unsigned cpu)
 {
   struct machine *m = data;
+
   idle_disturb(m);
   cpu_signal(m->cpus[cpu], CPU_INIT);
 }
@@ -165,6 +183,7 @@ static void host_init(void *data, unsigned cpu)
 static void host_startup(void *data, unsigned cpu, uint8_t vector)
 {
   struct machine *m = data;
+
   idle_disturb(m);
   cpu_start(m->cpus[cpu], vector);
 }
@@ -173,6 +192,7 @@ static void host_a20(void *data, bool is_open)
 {
   struct machine *m = data;
   uint64_t mask = is_open ? UINT64_MAX : ~UINT64_C(0x100000);
+
   if (m->memory.a20_mask == mask)
     return;
   m->memory.a20_mask = mask;
@@ -184,6 +204,7 @@ static void host_a20(void *data, bool is_open)
 static void host_reset(void *data)
 {
   struct machine *m = data;
+
   m->wants_reset = m->wants_cpu_reset = true;
   cpu_kick(m->cpu);
 }
@@ -191,12 +212,14 @@ static void host_reset(void *data)
 static void host_replan(void *data)
 {
   struct machine *m = data;
+
   cpu_kick(m->cpu);
 }
 
 static void host_serial(void *data, uint8_t byte)
 {
   struct machine *m = data;
+
   if (m->host.serial)
     m->host.serial(m->host.data, byte);
 }
@@ -204,6 +227,7 @@ static void host_serial(void *data, uint8_t byte)
 static void host_debug(void *data, uint8_t byte)
 {
   struct machine *m = data;
+
   if (m->host.debug)
     m->host.debug(m->host.data, byte);
 }
@@ -217,6 +241,7 @@ static void host_post(void *data, uint8_t code)
 static void host_exit(void *data, uint32_t value)
 {
   struct machine *m = data;
+
   m->has_exit = true;
   m->exit_value = value;
   cpu_kick(m->cpu);
@@ -225,6 +250,7 @@ static void host_exit(void *data, uint32_t value)
 static void host_power_off(void *data)
 {
   struct machine *m = data;
+
   m->is_off = true;
   cpu_kick(m->cpu);
 }
@@ -232,12 +258,14 @@ static void host_power_off(void *data)
 static void host_sleep(void *data)
 {
   struct machine *m = data;
+
   cpu_kick(m->cpu); /* no processor executes another instruction */
 }
 
 static void host_pmi_delivered(void *data, unsigned cpu)
 {
   struct machine *m = data;
+
   lb_recorder_pmi_delivered(&m->cpus[cpu]->recorder);
 }
 

@@ -62,6 +62,7 @@ static bool header_read(const struct machine_image *image, bool is_64, struct he
 static const char *header_get(const struct machine_image *image, struct header *ret_header)
 {
   const uint8_t *identity = image->bytes;
+
   if (identity[EI_DATA] != ELFDATA2LSB)
     return "the ELF file is not little-endian";
   if (identity[EI_CLASS] != ELFCLASS32 && identity[EI_CLASS] != ELFCLASS64)
@@ -74,6 +75,7 @@ static bool segment_get(const struct machine_image *image, const struct header *
                         struct segment *ret_segment)
 {
   uint64_t offset = header->phoff + (uint64_t)index * header->phentsize;
+
   Elf64_Phdr p64;
   Elf32_Phdr p32;
   if (offset < header->phoff)
@@ -111,6 +113,7 @@ static void plan_entry(struct plan *plan, const struct header *header, const str
 static bool segment_is_lost(const struct header *header, const struct segment *s)
 {
   bool has_entry = header->entry >= s->vaddr && header->entry - s->vaddr < s->memsz;
+
   return s->offset == 0 && !has_entry && s->paddr >= FIRMWARE_START && s->paddr < EXTENDED_START &&
          s->memsz <= EXTENDED_START - s->paddr;
 }
@@ -119,6 +122,7 @@ static const char *plan_segments(const struct machine_image *image, const struct
 {
   for (uint32_t i = 0; i < header->phnum; i++) {
     struct segment s;
+
     if (!segment_get(image, header, i, &s))
       return "the program headers of the ELF file end behind the end of the file";
     if (s.type != PT_LOAD || s.memsz == 0 || segment_is_lost(header, &s))
@@ -140,6 +144,7 @@ static void plan_sections(const struct machine_image *image, const struct header
 {
   uint32_t least = header->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
   uint64_t size = (uint64_t)header->shnum * header->shentsize;
+
   if (header->shentsize != least || header->shnum == 0 || header->shnum > SECTIONS_MAX)
     return;
   if (header->shoff > image->size || size > image->size - header->shoff)
@@ -153,6 +158,7 @@ const char *elf_plan(const struct machine_image *image, struct plan *ret_plan)
   struct header header;
   struct plan plan = {0};
   const char *why = header_get(image, &header);
+
   if (why)
     return why;
   uint32_t least = header.is_64 ? sizeof(Elf64_Phdr) : sizeof(Elf32_Phdr);
@@ -202,6 +208,7 @@ static void section_load(struct machine *m, const struct machine_image *image, c
 {
   struct section_place s = section_get(sections, header);
   uint64_t at = (*end + 15) & ~UINT64_C(15);
+
   if ((s.type != SHT_SYMTAB && s.type != SHT_STRTAB) || s.address || s.size == 0)
     return;
   if (s.offset > image->size || s.size > image->size - s.offset || !machine_is_free(m, at, s.size))
@@ -215,6 +222,7 @@ uint64_t elf_load_symbols(struct machine *machine, const struct machine_image *i
                           uint64_t *end)
 {
   uint64_t at = (*end + 15) & ~UINT64_C(15), size = (uint64_t)sections->count * sections->size;
+
   if (sections->count == 0 || !machine_is_free(machine, at, size))
     return 0;
   memory_write(&machine->memory, at, image->bytes + sections->offset, size);

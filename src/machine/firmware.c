@@ -21,6 +21,7 @@ void firmware_call(struct machine *machine, uint8_t number)
 {
   struct cpu *cpu = machine->cpu;
   bool is_real = !(cpu->cr0 & CR0_PE) || (cpu->eflags & FLAG_VM);
+
   machine->service_cycles = 0;
   bool again = is_real && services[number] && services[number](machine);
   cpu_work(cpu, machine->service_cycles);
@@ -42,6 +43,7 @@ static void install_vectors(struct machine *m, const uint16_t entries[256])
 {
   for (unsigned i = 0; i < 256; i++) {
     bool is_user = i >= 0x60 && i < 0x68; /* kept for programs: 0 means that it is free */
+
     put(m, 4 * i, 4, is_user ? 0 : FIRMWARE_SEGMENT << 16 | entries[i]);
   }
 }
@@ -50,6 +52,7 @@ static void install_vectors(struct machine *m, const uint16_t entries[256])
 static void install_data(struct machine *m)
 {
   uint8_t zeros[256] = {0};
+
   memory_write(&m->memory, 0x400, zeros, sizeof(zeros));
   put(m, BDA_COM1, 2, 0x3F8);
   put(m, BDA_EBDA, 2, (uint32_t)(EBDA_START >> 4));
@@ -74,6 +77,7 @@ static void install_mp(struct machine *m, uint8_t *rom, const uint8_t *tables, s
 {
   uint8_t bytes[ROM_MP_SIZE];
   size_t at = 0, rsdp;
+
   while (at + MP_POINTER_SIZE <= size && memcmp(tables + at, "_MP_", 4) != 0)
     at += 16;
   if (at + MP_POINTER_SIZE > size)
@@ -87,6 +91,7 @@ static void install_tables(struct machine *m, uint8_t *rom)
 {
   size_t room = (size_t)(m->memory.low - m->tables), rsdp = 0;
   uint8_t *tables = memory_at(&m->memory, m->tables);
+
   memset(tables, 0, room);
   size_t size = board_tables(m->board, m->tables, tables, room, &rsdp);
   if (size >= RSDP_SIZE && rsdp <= size - RSDP_SIZE)
@@ -119,6 +124,7 @@ static void install_interrupts(struct machine *m)
 static void install_apic(struct machine *m)
 {
   const uint64_t apic = 0xFEE00000;
+
   if (!board_owns(m->board, apic))
     return;
   board_write(m->board, apic + 0xF0, 4, 0x1FF);  /* enabled, spurious vector FFh */
@@ -178,6 +184,7 @@ void firmware_install(struct machine *machine)
 {
   uint16_t entries[256];
   uint8_t *rom = memory_at(&machine->memory, FIRMWARE_START);
+
   machine->key_wait = (uint16_t)rom_build(rom, &machine->disk, entries);
   install_vectors(machine, entries);
   install_data(machine);

@@ -36,6 +36,7 @@ void clock_install(struct machine *machine)
 bool firmware_tick(struct machine *machine)
 {
   uint32_t ticks = guest_get(machine, BDA_TICKS, 4) + 1;
+
   if (ticks >= TICKS_PER_DAY) {
     ticks = 0;
     guest_put(machine, BDA_MIDNIGHT, 1, 1);
@@ -57,6 +58,7 @@ bool firmware_alarm(struct machine *machine)
 static void clock_get_ticks(struct machine *m)
 {
   uint32_t ticks = guest_get(m, BDA_TICKS, 4);
+
   set16(m, RCX, (uint16_t)(ticks >> 16));
   set16(m, RDX, (uint16_t)ticks);
   set_low(m, RAX, (uint8_t)guest_get(m, BDA_MIDNIGHT, 1));

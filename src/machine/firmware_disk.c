@@ -8,6 +8,7 @@
 static struct drive *drive_get(struct machine *m, uint8_t number)
 {
   struct drive *drive = number == 0x00 ? &m->floppy : number == 0x80 ? &m->disk : NULL;
+
   return drive && drive->bytes ? drive : NULL;
 }
 
@@ -21,6 +22,7 @@ uint8_t disk_transfer(struct machine *machine, struct drive *drive, int directio
                       uint64_t linear)
 {
   uint64_t sectors = drive->size / SECTOR_SIZE;
+
   if (sector >= sectors || count > sectors - sector)
     return DISK_NO_SECTOR;
   uint8_t *bytes = drive->bytes + sector * SECTOR_SIZE;
@@ -36,6 +38,7 @@ static bool place_get(const struct machine *m, const struct drive *drive, uint64
 {
   uint32_t cylinder = get_high(m, RCX) | (get_low(m, RCX) & 0xC0u) << 2;
   uint32_t sector = get_low(m, RCX) & 0x3Fu, head = get_high(m, RDX);
+
   if (cylinder >= drive->cylinders || head >= drive->heads || sector < 1 || sector > drive->sectors)
     return false;
   *ret_sector = ((uint64_t)cylinder * drive->heads + head) * drive->sectors + sector - 1;
@@ -47,6 +50,7 @@ static uint8_t disk_sectors(struct machine *m, struct drive *drive, int directio
 {
   uint64_t sector;
   uint8_t count = get_low(m, RAX);
+
   if (count == 0)
     return DISK_BAD_COMMAND;
   if (!place_get(m, drive, &sector))
@@ -58,6 +62,7 @@ static uint8_t disk_sectors(struct machine *m, struct drive *drive, int directio
 static uint8_t disk_format(struct machine *m, struct drive *drive)
 {
   uint32_t cylinder = get_high(m, RCX), head = get_high(m, RDX);
+
   if (!drive_is_floppy(m, drive))
     return DISK_BAD_COMMAND;
   if (cylinder >= drive->cylinders || head >= drive->heads)
@@ -73,6 +78,7 @@ static uint8_t disk_format(struct machine *m, struct drive *drive)
 static uint8_t disk_parameters(struct machine *m, const struct drive *drive)
 {
   uint32_t last = drive->cylinders - 1;
+
   set16(m, RCX, (uint16_t)((last & 0xFF) << 8 | (last >> 2 & 0xC0) | drive->sectors));
   set16(m, RDX, (uint16_t)((drive->heads - 1) << 8 | 1)); /* one drive of this kind */
   set_low(m, RAX, 0);
@@ -88,6 +94,7 @@ static uint8_t disk_parameters(struct machine *m, const struct drive *drive)
 static uint8_t disk_no_parameters(struct machine *m)
 {
   uint8_t number = get_low(m, RDX);
+
   if (number >= 0x80)
     return DISK_BAD_COMMAND;
   set16(m, RAX, 0);
@@ -101,6 +108,7 @@ static uint8_t disk_no_parameters(struct machine *m)
 static void disk_kind(struct machine *m, const struct drive *drive)
 {
   uint64_t sectors = drive ? drive->size / SECTOR_SIZE : 0;
+
   guest_succeed(m, !drive ? 0 : drive_is_floppy(m, drive) ? 1 : 3);
   if (drive && !drive_is_floppy(m, drive)) {
     set16(m, RCX, (uint16_t)((sectors > UINT32_MAX ? UINT32_MAX : sectors) >> 16));
@@ -111,6 +119,7 @@ static void disk_kind(struct machine *m, const struct drive *drive)
 static uint8_t disk_seek(const struct machine *m, const struct drive *drive)
 {
   uint32_t cylinder = get_high(m, RCX) | (get_low(m, RCX) & 0xC0u) << 2;
+
   return cylinder < drive->cylinders && get_high(m, RDX) < drive->heads ? DISK_OK : DISK_NO_SECTOR;
 }
 
@@ -118,6 +127,7 @@ static uint8_t disk_seek(const struct machine *m, const struct drive *drive)
 static uint8_t disk_set_format(struct machine *m, const struct drive *drive)
 {
   uint32_t last = get_high(m, RCX) | (get_low(m, RCX) & 0xC0u) << 2;
+
   if (!drive_is_floppy(m, drive))
     return DISK_BAD_COMMAND;
   if (last + 1 != drive->cylinders || (get_low(m, RCX) & 0x3Fu) != drive->sectors)
@@ -130,6 +140,7 @@ static uint8_t disk_set_format(struct machine *m, const struct drive *drive)
 static uint8_t disk_function(struct machine *m, struct drive *drive, uint8_t function)
 {
   bool is_floppy = drive_is_floppy(m, drive);
+
   switch (function) {
   case 0x00: /* reset */
     return DISK_OK;
@@ -176,6 +187,7 @@ bool firmware_disk(struct machine *machine)
   uint8_t number = get_low(machine, RDX), function = get_high(machine, RAX);
   struct drive *drive = drive_get(machine, number);
   uint64_t last = number < 0x80 ? BDA_FLOPPY_STATUS : BDA_DISK_STATUS;
+
   if (function == 0x15) {
     disk_kind(machine, drive);
     return false;

@@ -23,6 +23,7 @@ static bool packet_get(struct machine *m, struct packet *ret_packet)
 {
   struct packet packet = {.at = guest_at(m, DS, get16(m, RSI))};
   uint8_t bytes[24];
+
   guest_read(m, packet.at, bytes, sizeof(bytes));
   if (bytes[0] < 16)
     return false;
@@ -39,6 +40,7 @@ static bool packet_get(struct machine *m, struct packet *ret_packet)
 static uint8_t extension_transfer(struct machine *m, struct drive *drive, int direction)
 {
   struct packet packet;
+
   if (!packet_get(m, &packet))
     return DISK_BAD_COMMAND;
   uint8_t status = disk_transfer(m, drive, direction, packet.sector, packet.count, packet.linear);
@@ -53,6 +55,7 @@ static uint8_t extension_parameters(struct machine *m, const struct drive *drive
   uint64_t at = guest_at(m, DS, get16(m, RSI));
   uint32_t room = guest_get(m, at, 2);
   uint8_t bytes[30] = {0};
+
   if (room < 26)
     return DISK_BAD_COMMAND;
   uint8_t size = room < sizeof(bytes) ? 26 : sizeof(bytes);

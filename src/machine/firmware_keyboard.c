@@ -33,18 +33,21 @@ static const struct key keys[] = {
 static uint16_t ring_next(struct machine *m, uint16_t at)
 {
   uint16_t next = (uint16_t)(at + 2);
+
   return next >= guest_get(m, BDA_KEY_END, 2) ? (uint16_t)guest_get(m, BDA_KEY_START, 2) : next;
 }
 
 bool keyboard_buffer_is_full(struct machine *machine)
 {
   uint16_t tail = (uint16_t)guest_get(machine, BDA_KEY_TAIL, 2);
+
   return ring_next(machine, tail) == guest_get(machine, BDA_KEY_HEAD, 2);
 }
 
 static bool ring_put(struct machine *m, uint16_t key)
 {
   uint16_t tail = (uint16_t)guest_get(m, BDA_KEY_TAIL, 2);
+
   if (keyboard_buffer_is_full(m))
     return false;
   guest_put(m, 0x400u + tail, 2, key);
@@ -55,6 +58,7 @@ static bool ring_put(struct machine *m, uint16_t key)
 static bool ring_peek(struct machine *m, uint16_t *ret_key)
 {
   uint16_t head = (uint16_t)guest_get(m, BDA_KEY_HEAD, 2);
+
   if (head == guest_get(m, BDA_KEY_TAIL, 2))
     return false;
   *ret_key = (uint16_t)guest_get(m, 0x400u + head, 2);
@@ -100,6 +104,7 @@ static uint16_t key_code(const struct key *key, uint16_t shift, bool is_extended
 {
   bool is_pad = key->scan >= 0x47 && key->scan <= 0x53;
   bool is_shifted = shift & (SHIFT_LEFT | SHIFT_RIGHT);
+
   if (shift & SHIFT_ALTERNATE)
     return key->alternate;
   if (shift & SHIFT_CONTROL)
@@ -122,6 +127,7 @@ static void key_press(struct machine *m, uint8_t scan, uint16_t shift, bool is_e
   for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
     if (keys[i].scan == scan) {
       uint16_t code = key_code(&keys[i], shift, is_extended);
+
       if (code)
         ring_put(m, code);
       return;
@@ -134,6 +140,7 @@ bool firmware_key(struct machine *machine)
   uint8_t byte = get_low(machine, RAX), mode = (uint8_t)guest_get(machine, BDA_KEY_MODE, 1);
   uint16_t shift = (uint16_t)guest_get(machine, BDA_SHIFT, 2);
   uint8_t scan = byte & 0x7F;
+
   if (byte == 0xE0 || byte == 0xE1) {
     guest_put(machine, BDA_KEY_MODE, 1, mode | (byte == 0xE0 ? PREFIX_E0 : PREFIX_E1));
     return false;
@@ -166,6 +173,7 @@ static uint16_t key_as_old(uint16_t key)
 static bool keyboard_take(struct machine *m, bool is_old)
 {
   uint16_t key;
+
   if (!ring_peek(m, &key))
     return true;
   ring_drop(m);
@@ -181,6 +189,7 @@ static void keyboard_look(struct machine *m, bool is_old)
 {
   uint16_t key;
   bool is_there = ring_peek(m, &key);
+
   guest_set_flag(m, FLAG_ZF, !is_there);
   if (is_there) {
     set16(m, RAX, is_old ? key_as_old(key) : key);
@@ -193,6 +202,7 @@ static void keyboard_look(struct machine *m, bool is_old)
 bool firmware_keyboard(struct machine *machine)
 {
   uint16_t shift = (uint16_t)guest_get(machine, BDA_SHIFT, 2);
+
   switch (get_high(machine, RAX)) {
   case 0x00:
   case 0x10:

@@ -23,6 +23,7 @@ static uint32_t pci_get(struct machine *m, uint16_t function, uint8_t index, uns
 static uint8_t pci_find(struct machine *m, uint8_t index, unsigned shift, uint32_t value)
 {
   unsigned left = get16(m, RSI);
+
   for (uint16_t function = 0; function < 256; function++) {
     if ((pci_get(m, function, 0, 4) & 0xFFFF) == 0xFFFF || pci_get(m, function, index, 4) >> shift != value)
       continue;
@@ -48,6 +49,7 @@ static uint8_t pci_access(struct machine *m, uint8_t function)
 {
   unsigned size = 1u << (function - 8) % 3;
   uint16_t index = get16(m, RDI);
+
   if (index > 0xFF || index % size)
     return PCI_BAD_REGISTER;
   if (function >= 0x0B) {
@@ -89,6 +91,7 @@ static uint8_t pci_function(struct machine *m, uint8_t function)
 bool firmware_pci(struct machine *machine)
 {
   uint8_t status = pci_function(machine, get_low(machine, RAX));
+
   if (status == PCI_OK)
     guest_succeed(machine, PCI_OK);
   else

@@ -23,6 +23,7 @@ static void serial_set(struct machine *m)
   static const uint16_t divisors[] = {1047, 768, 384, 192, 96, 48, 24, 12};
   uint8_t wanted = get_low(m, RAX);
   uint16_t divisor = divisors[wanted >> 5];
+
   com_out(m, COM_LCR, LCR_DIVISOR);
   com_out(m, 0, (uint8_t)divisor);
   com_out(m, 1, (uint8_t)(divisor >> 8));

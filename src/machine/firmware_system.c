@@ -48,6 +48,7 @@ static void system_a20(struct machine *m)
 {
   uint8_t function = get_low(m, RAX);
   uint8_t port = (uint8_t)(board_in(m->board, 0x92, 1) & ~1u); /* bit 0 would reset */
+
   switch (function) {
   case 0:
   case 1:
@@ -72,6 +73,7 @@ static bool system_wait(struct machine *m)
 {
   uint64_t now = cpu_cycles(m->cpu), deadline = board_deadline(m->board);
   uint64_t wanted = ((uint64_t)get16(m, RCX) << 16 | get16(m, RDX)) * 1000;
+
   if (m->wait_until == 0)
     m->wait_until = now + wanted;
   if (now >= m->wait_until) {
@@ -116,6 +118,7 @@ static void system_memory(struct machine *m)
 bool firmware_system(struct machine *machine)
 {
   uint8_t function = get_high(machine, RAX);
+
   switch (function) {
   case 0x24:
     system_a20(machine);

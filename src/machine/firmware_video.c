@@ -22,6 +22,7 @@ struct page {
 static struct page page_get(struct machine *m, uint8_t number)
 {
   struct page page = {.machine = m, .number = number % PAGES};
+
   page.columns = guest_get(m, BDA_COLUMNS, 2);
   page.rows = guest_get(m, BDA_ROWS, 1) + 1;
   if (page.columns == 0 || page.columns > COLUMNS_MAX)
@@ -52,6 +53,7 @@ static uint64_t cell_at(const struct page *page, unsigned row, unsigned column)
 static void page_put_cursor(struct page *page)
 {
   struct machine *m = page->machine;
+
   guest_put(m, BDA_CURSOR + 2 * page->number, 2, page->column | page->row << 8);
   if (page->number == guest_get(m, BDA_PAGE, 1))
     board_set_cursor(m->board, page_start(page) / 2 + page->row * page->columns + page->column);
@@ -67,6 +69,7 @@ static void row_fill(struct page *page, unsigned row, const struct window *w, ui
 {
   uint8_t cells[2 * COLUMNS_MAX];
   unsigned count = w->right - w->left + 1;
+
   for (unsigned i = 0; i < count; i++) {
     cells[2 * i] = ' ';
     cells[2 * i + 1] = attribute;
@@ -78,6 +81,7 @@ static void row_copy(struct page *page, unsigned to, unsigned from, const struct
 {
   uint8_t cells[2 * COLUMNS_MAX];
   unsigned size = 2 * (w->right - w->left + 1);
+
   guest_read(page->machine, cell_at(page, from, w->left), cells, size);
   guest_write(page->machine, cell_at(page, to, w->left), cells, size);
 }
@@ -96,6 +100,7 @@ static void window_scroll(struct page *page, struct window w, unsigned lines, bo
     lines = height;
   for (unsigned i = 0; i < height; i++) {
     unsigned row = is_up ? w.top + i : w.bottom - i;
+
     if (i + lines < height)
       row_copy(page, row, is_up ? row + lines : row - lines, &w);
     else
@@ -144,6 +149,7 @@ static void page_type(struct page *page, uint8_t character, int attribute)
 void video_print(struct machine *machine, const char *text)
 {
   struct page page = page_active(machine);
+
   for (; *text; text++)
     page_type(&page, (uint8_t)*text, -1);
   page_put_cursor(&page);
@@ -155,8 +161,10 @@ static void video_repeat(struct machine *m, bool has_attribute)
   struct page page = page_get(m, get_high(m, RBX));
   unsigned count = get16(m, RCX), first = page.row * page.columns + page.column;
   unsigned room = page.rows * page.columns - first;
+
   for (unsigned i = 0; i < count && i < room; i++) {
     uint64_t cell = cell_at(&page, 0, first + i);
+
     guest_put(m, cell, 1, get_low(m, RAX));
     if (has_attribute)
       guest_put(m, cell + 1, 1, get_low(m, RBX));
@@ -167,6 +175,7 @@ static void video_repeat(struct machine *m, bool has_attribute)
 static struct string_progress string_begin(struct machine *m)
 {
   uint64_t stack = guest_at(m, SS, get16(m, RSP));
+
   if (m->string.done && m->string.stack == stack)
     return m->string;
   return (struct string_progress){.stack = stack, .row = get_high(m, RDX), .column = get_low(m, RDX)};
@@ -182,11 +191,13 @@ static void video_string(struct machine *m)
   uint8_t mode = get_low(m, RAX);
   uint16_t count = get16(m, RCX);
   uint16_t offset = (uint16_t)(get16(m, RBP) + string.done * (mode & 2 ? 2 : 1));
+
   page.row = string.row % page.rows;
   page.column = string.column % page.columns;
   for (unsigned left = STRING_PART; left && string.done < count; left--, string.done++) {
     uint8_t character = (uint8_t)guest_get(m, guest_at(m, ES, offset++), 1);
     uint8_t attribute = mode & 2 ? (uint8_t)guest_get(m, guest_at(m, ES, offset++), 1) : get_low(m, RBX);
+
     page_type(&page, character, attribute);
   }
   m->string = (struct string_progress){0};
@@ -234,6 +245,7 @@ static void video_set_height(struct machine *m, uint8_t height)
 static void video_clear(struct machine *m)
 {
   uint8_t cells[PAGE_SIZE];
+
   for (size_t i = 0; i < sizeof(cells); i += 2) {
     cells[i] = ' ';
     cells[i + 1] = 7;
@@ -246,6 +258,7 @@ static void video_show_page(struct machine *m, uint8_t number)
 {
   struct page page = page_get(m, number);
   unsigned start = page_start(&page);
+
   guest_put(m, BDA_PAGE, 1, page.number);
   guest_put(m, BDA_PAGE_START, 2, start);
   crtc_set(m, 0x0C, (uint8_t)(start / 2 >> 8));
@@ -268,6 +281,7 @@ static void video_set_mode(struct machine *m, uint8_t mode)
 {
   uint8_t number = mode & 0x7F;
   bool is_wide = number > 1;
+
   guest_put(m, BDA_MODE, 1, number > 3 ? 3 : number);
   guest_put(m, BDA_COLUMNS, 2, is_wide ? 80 : 40);
   for (unsigned i = 0; i < PAGES; i++)
@@ -297,6 +311,7 @@ void video_install(struct machine *machine)
 static void video_font(struct machine *m)
 {
   uint8_t function = get_low(m, RAX);
+
   switch (function & 0x0F) {
   case 0x02:
     video_set_height(m, 8);
@@ -318,12 +333,14 @@ static void video_scroll(struct machine *m, bool is_up)
 {
   struct page page = page_active(m);
   struct window window = {get_high(m, RCX), get_low(m, RCX), get_high(m, RDX), get_low(m, RDX)};
+
   window_scroll(&page, window, get_low(m, RAX), is_up, get_high(m, RBX));
 }
 
 static void video_set_position(struct machine *m)
 {
   struct page page = page_get(m, get_high(m, RBX));
+
   page.row = get_high(m, RDX) < page.rows ? get_high(m, RDX) : page.rows - 1;
   page.column = get_low(m, RDX) < page.columns ? get_low(m, RDX) : page.columns - 1;
   page_put_cursor(&page);
@@ -332,6 +349,7 @@ static void video_set_position(struct machine *m)
 static void video_get_position(struct machine *m)
 {
   struct page page = page_get(m, get_high(m, RBX));
+
   set16(m, RDX, (uint16_t)(page.row << 8 | page.column));
   set16(m, RCX, (uint16_t)guest_get(m, BDA_CURSOR_SHAPE, 2));
 }
@@ -339,12 +357,14 @@ static void video_get_position(struct machine *m)
 static void video_read_cell(struct machine *m)
 {
   struct page page = page_get(m, get_high(m, RBX));
+
   set16(m, RAX, (uint16_t)guest_get(m, cell_at(&page, page.row, page.column), 2));
 }
 
 static void video_teletype(struct machine *m)
 {
   struct page page = page_active(m);
+
   page_type(&page, get_low(m, RAX), -1);
   page_put_cursor(&page);
 }

@@ -80,12 +80,14 @@ static bool place_agrees(struct place place, uint64_t sector, uint32_t heads, ui
 static bool table_geometry(const struct machine_image *image, uint32_t *ret_heads, uint32_t *ret_sectors)
 {
   uint32_t heads = 0, sectors = 0;
+
   if (image->size < SECTOR_SIZE || image->bytes[510] != 0x55 || image->bytes[511] != 0xAA)
     return false;
   for (unsigned pass = 0; pass < 2; pass++)
     for (const uint8_t *entry = image->bytes + 446; entry < image->bytes + 510; entry += 16) {
       struct place first = place_decode(entry + 1), last = place_decode(entry + 5);
       uint64_t start = bytes_get_u32(entry + 8), count = bytes_get_u32(entry + 12);
+
       if (entry[0] & 0x7F) /* neither active nor not: code or text */
         return false;
       if (entry[4] == 0 || count == 0)
@@ -108,6 +110,7 @@ static bool table_geometry(const struct machine_image *image, uint32_t *ret_head
 int drive_init_disk(struct drive *drive, const struct machine_image *image)
 {
   uint32_t heads = 16, sectors = 63;
+
   if (image->size == 0)
     return LB_E_BAD_IMAGE;
   if (image->size > DISK_SIZE_MAX)
@@ -132,6 +135,7 @@ void drive_done(struct drive *drive)
 struct board_disk drive_as_board_disk(const struct drive *drive)
 {
   struct board_disk disk = {.bytes = drive->bytes, .size = drive->size};
+
   if (!drive->bytes)
     return disk;
   disk.heads = drive->heads > 16 ? 16 : drive->heads;

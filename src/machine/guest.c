@@ -20,12 +20,14 @@ static void piece_count(struct machine *machine, size_t size)
 static size_t piece_size(uint64_t linear, size_t size)
 {
   size_t left = (size_t)(PAGE_SIZE - (linear & PAGE_MASK));
+
   return size < left ? size : left;
 }
 
 void guest_read(struct machine *machine, uint64_t linear, void *bytes, size_t size)
 {
   uint8_t *to = bytes;
+
   for (size_t done = 0, piece; done < size; done += piece) {
     piece = piece_size(linear + done, size - done);
     piece_count(machine, piece);
@@ -44,12 +46,14 @@ static bool has_code(const struct memory *memory, const uint8_t *at, size_t size
   uint64_t offset = (uint64_t)(at - memory->ram);
   unsigned first = (unsigned)(offset & PAGE_MASK) / 64, last = (unsigned)((offset & PAGE_MASK) + size - 1) / 64;
   uint64_t lines = (UINT64_MAX << first) & (UINT64_MAX >> (63 - last));
+
   return memory->code[offset / PAGE_SIZE] & lines;
 }
 
 void guest_write(struct machine *machine, uint64_t linear, const void *bytes, size_t size)
 {
   const uint8_t *from = bytes;
+
   for (size_t done = 0, piece; done < size; done += piece) {
     piece = piece_size(linear + done, size - done);
     piece_count(machine, piece);
@@ -67,6 +71,7 @@ void guest_write(struct machine *machine, uint64_t linear, const void *bytes, si
 uint32_t guest_get(struct machine *machine, uint64_t linear, unsigned size)
 {
   uint8_t bytes[4] = {0};
+
   guest_read(machine, linear, bytes, size);
   return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
@@ -74,6 +79,7 @@ uint32_t guest_get(struct machine *machine, uint64_t linear, unsigned size)
 void guest_put(struct machine *machine, uint64_t linear, unsigned size, uint32_t value)
 {
   uint8_t bytes[4] = {(uint8_t)value, (uint8_t)(value >> 8), (uint8_t)(value >> 16), (uint8_t)(value >> 24)};
+
   guest_write(machine, linear, bytes, size);
 }
 
@@ -87,6 +93,7 @@ void guest_set_flag(struct machine *machine, uint32_t flag, bool is_set)
 {
   uint64_t at = guest_at(machine, SS, (uint16_t)(get16(machine, RSP) + 4));
   uint32_t flags = guest_get(machine, at, 2);
+
   guest_put(machine, at, 2, is_set ? flags | flag : flags & ~flag);
 }
 
@@ -105,6 +112,7 @@ void guest_fail(struct machine *machine, uint8_t ah)
 bool guest_vector_is_rom(struct machine *machine, uint8_t vector)
 {
   const struct cpu *cpu = machine->cpu;
+
   if ((cpu->cr0 & CR0_PE) || cpu->idtr.limit < vector * 4u + 3)
     return false;
   uint32_t pointer = guest_get(machine, cpu->idtr.base + vector * 4u, 4);

@@ -32,6 +32,7 @@ bool gzip_is(const struct machine_image *image)
 static int room_make(struct unpacker *u)
 {
   size_t capacity = u->capacity ? 2 * u->capacity : ROOM_FIRST;
+
   if (u->size < u->capacity)
     return 0;
   if (capacity > u->limit + 1)
@@ -54,6 +55,7 @@ static int refuse(struct unpacker *u, int error, const char *why)
 static int member_next(struct unpacker *u)
 {
   struct machine_image rest = {u->at, (size_t)(u->end - u->at)};
+
   if (gzip_is(&rest))
     return inflateReset(&u->stream) == Z_OK ? 0 : -ENOMEM;
   for (size_t i = 0; i < rest.size; i++)
@@ -68,6 +70,7 @@ static int unpack_part(struct unpacker *u)
   size_t left = (size_t)(u->end - u->at), room = u->capacity - u->size;
   z_stream *z = &u->stream;
   unsigned in = (unsigned)(left < PART_MAX ? left : PART_MAX), out = (unsigned)(room < PART_MAX ? room : PART_MAX);
+
   z->next_in = (Bytef *)(uintptr_t)u->at;
   z->avail_in = in;
   z->next_out = u->bytes + u->size;
@@ -95,6 +98,7 @@ int gzip_unpack(const struct machine_image *image, uint64_t limit, struct machin
                 const char **ret_why)
 {
   struct unpacker u = {.at = image->bytes, .end = image->bytes + image->size, .limit = (size_t)limit};
+
   if (inflateInit2(&u.stream, WINDOW_GZIP) != Z_OK)
     return -ENOMEM;
   int r = 0;

@@ -54,9 +54,11 @@ static bool loop_does_nothing(struct machine *m)
   const struct cpu *cpu = m->cpu;
   uint64_t mask = (cpu->mode & MODE_BITS) == MODE_16 ? 0xFFFF : cpu->linear_mask;
   uint64_t rip = cpu->rip;
+
   for (unsigned i = 0; i < LOOP_MAX; i++) {
     uint8_t bytes[5];
     int64_t distance;
+
     guest_read(m, (cpu->segment[CS].linear_base + rip) & cpu->linear_mask, bytes, sizeof(bytes));
     if (bytes[0] == 0xF4)
       return true;
@@ -71,6 +73,7 @@ static bool loop_does_nothing(struct machine *m)
 bool idle_waits_for_key(const struct machine *machine)
 {
   const struct cpu *cpu = machine->cpu;
+
   return !(cpu->cr0 & CR0_PE) && cpu->segment[CS].linear_base == FIRMWARE_START && cpu->rip == machine->key_wait;
 }
 
@@ -78,6 +81,7 @@ bool idle_is_forever(struct machine *machine, enum cpu_stop stop)
 {
   struct idle *idle = &machine->idle;
   bool is_nothing = stop == CPU_STOP_SPINNING || idle_waits_for_key(machine) || loop_does_nothing(machine);
+
   idle->quiet = is_nothing && !idle->is_foreign ? idle->quiet + 1 : 0;
   idle->is_foreign = false;
   return idle->quiet > QUIET_MAX;

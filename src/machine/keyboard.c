@@ -38,6 +38,7 @@ static void queue_drop(struct keys *queue, uint64_t now)
 void keyboard_advance(struct machine *machine, uint64_t now)
 {
   struct keys *queue = &machine->keys;
+
   if (board_is_asleep(machine->board)) { /* the code is lost: the keyboard is reset */
     machine_wake(machine);
     queue_drop(queue, now);
@@ -55,6 +56,7 @@ void keyboard_advance(struct machine *machine, uint64_t now)
 static void queue_add(struct machine *m, uint8_t code)
 {
   struct keys *queue = &m->keys;
+
   if (queue->count == 0 && queue->next < cpu_cycles(m->cpu))
     queue->next = cpu_cycles(m->cpu);
   queue->codes[(queue->first + queue->count++) % KEYS_MAX] = code;
@@ -84,16 +86,19 @@ static void queue_press(struct machine *m, uint8_t scan, uint8_t modifier)
 bool machine_type(struct machine *machine, char character)
 {
   uint8_t wanted = character == '\n' ? '\r' : (uint8_t)character;
+
   if (machine->keys.count > KEYS_MAX - 4)
     return false;
   for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
     bool is_keypad = keys[i].scan == 0x37 || keys[i].scan > 0x39;
+
     if (is_keypad || wanted == 0)
       continue;
     if ((keys[i].plain & 0xFF) == wanted || (keys[i].shifted & 0xFF) == wanted || (keys[i].control & 0xFF) == wanted) {
       uint8_t modifier = (keys[i].plain & 0xFF) == wanted     ? 0
                          : (keys[i].shifted & 0xFF) == wanted ? SCAN_SHIFT
                                                               : SCAN_CONTROL;
+
       queue_press(machine, keys[i].scan, modifier);
       return true;
     }

@@ -104,6 +104,7 @@ bool machine_is_linux(const struct machine_image *image)
 static uint64_t header_get(const struct machine_image *image, const struct linux_plan *plan, unsigned at, unsigned size)
 {
   const uint8_t *bytes = image->bytes + at;
+
   if (at + size > plan->header_end)
     return 0;
   return size == 8 ? bytes_get_u64(bytes) : size == 4 ? bytes_get_u32(bytes) : bytes[0];
@@ -112,6 +113,7 @@ static uint64_t header_get(const struct machine_image *image, const struct linux
 static const char *header_read(const struct machine_image *image, struct linux_plan *plan)
 {
   const uint8_t *bytes = image->bytes;
+
   if (image->size < HEADER_MAGIC + 0x40)
     return "the file ends within Linux's setup header";
   uint32_t version = bytes[VERSION] | (uint32_t)bytes[VERSION + 1] << 8;
@@ -144,6 +146,7 @@ static const char *header_room(const struct machine_image *image, struct linux_p
   uint64_t alignment = header_get(image, plan, ALIGNMENT, 4), preferred = header_get(image, plan, PREFERRED, 8);
   uint64_t need = header_get(image, plan, INIT_SIZE, 4), start = plan->address;
   bool is_relocatable = header_get(image, plan, RELOCATABLE, 1);
+
   if (plan->is_16 || plan->header_end < INIT_SIZE + 4) { /* an old kernel: several times its size is enough */
     plan->end = plan->address + 8 * plan->size;
     return NULL;
@@ -168,6 +171,7 @@ static const char *header_room(const struct machine_image *image, struct linux_p
 static uint64_t initrd_size(const struct start *start)
 {
   uint64_t size = 0;
+
   for (size_t i = 0; i < start->count; i++)
     size = ((size + 3) & ~UINT64_C(3)) + start->modules[i].size;
   return size;
@@ -176,6 +180,7 @@ static uint64_t initrd_size(const struct start *start)
 static const char *initrd_place(const struct machine *m, const struct start *start, struct linux_plan *plan)
 {
   uint64_t last = plan->initrd_last < m->tables - 1 ? plan->initrd_last : m->tables - 1;
+
   plan->length = initrd_size(start);
   if (!plan->length)
     return NULL;
@@ -201,6 +206,7 @@ static void initrd_load(struct machine *m, const struct start *start, uint64_t a
 static void params_screen(struct machine *m, uint8_t *params)
 {
   struct machine_screen screen = machine_screen(m);
+
   params[SCREEN_COLUMN] = (uint8_t)screen.cursor_column;
   params[SCREEN_ROW] = (uint8_t)screen.cursor_row;
   params[SCREEN_MODE] = 3;
@@ -216,8 +222,10 @@ static void params_memory(const struct machine *m, uint8_t *params)
   struct map_range ranges[MAP_MAX];
   unsigned count = memory_map(m, ranges);
   uint64_t kib = (m->tables - EXTENDED_START) / 1024;
+
   for (unsigned i = 0; i < count; i++) {
     uint8_t *entry = params + E820_TABLE + (size_t)20 * i;
+
     bytes_put_u64(entry, ranges[i].start);
     bytes_put_u64(entry + 8, ranges[i].size);
     bytes_put_u32(entry + 16, ranges[i].type);
@@ -234,6 +242,7 @@ static void params_memory(const struct machine *m, uint8_t *params)
 static void params_write(struct machine *m, const struct start *start, const struct linux_plan *plan)
 {
   uint8_t params[PARAMS_SIZE] = {0};
+
   memcpy(params + HEADER_START, start->image.bytes + HEADER_START, plan->header_end - HEADER_START);
   params[LOADER_TYPE] = LOADER_OTHER;
   bytes_put_u32(params + CODE32_START, (uint32_t)plan->address);
@@ -253,6 +262,7 @@ static void enter(struct machine *m, const struct linux_plan *plan)
 {
   static const uint64_t gdt[] = {0, 0, UINT64_C(0x00CF9B000000FFFF), UINT64_C(0x00CF93000000FFFF)};
   struct cpu *cpu = m->cpu;
+
   memory_write(&m->memory, GDT_AT, gdt, sizeof(gdt));
   memset(cpu->r, 0, sizeof(cpu->r));
   cpu_set_flags(cpu, FLAG_1);
@@ -270,6 +280,7 @@ static void enter_setup(struct machine *m, const struct start *start, const stru
 {
   struct cpu *cpu = m->cpu;
   uint8_t setup[SETUP_MAX] = {0};
+
   memcpy(setup, start->image.bytes, plan->offset);
   setup[LOADER_TYPE] = LOADER_OTHER;
   setup[LOAD_FLAGS] |= CAN_USE_HEAP;
@@ -294,6 +305,7 @@ static bool has_64_bit_mode(struct cpu *cpu)
 {
   uint64_t efer = 0;
   bool has = cpu_read_msr(cpu, MSR_EFER, &efer) && cpu_write_msr(cpu, MSR_EFER, efer | EFER_LME);
+
   if (has)
     cpu_write_msr(cpu, MSR_EFER, efer);
   return has;
@@ -302,6 +314,7 @@ static bool has_64_bit_mode(struct cpu *cpu)
 static const char *plan_make(const struct machine *m, const struct start *start, struct linux_plan *plan)
 {
   const char *why = header_read(&start->image, plan);
+
   if (!why && plan->is_64 && !has_64_bit_mode(m->cpu))
     why = "it is a kernel of 64 bits, and this processor has no 64-bit mode";
   plan->address = EXTENDED_START;
@@ -311,6 +324,7 @@ static const char *plan_make(const struct machine *m, const struct start *start,
 static const char *plan_fit(const struct machine *m, const struct start *start, struct linux_plan *plan)
 {
   size_t length = start->command_line ? strlen(start->command_line) : 0;
+
   if (!machine_is_free(m, plan->address, plan->end - plan->address))
     return "it needs more memory to unpack itself than there is; --ram gives it more";
   if (length > plan->command_line_max || length >= EBDA_START - (plan->is_16 ? SETUP_LINE_AT : COMMAND_LINE_AT))
@@ -323,6 +337,7 @@ int linux_load(struct machine *machine, const struct start *start, const char **
   struct linux_plan plan = {0};
   const char *why = plan_make(machine, start, &plan), *line = start->command_line ? start->command_line : "";
   int r = why ? LB_E_BAD_IMAGE : 0;
+
   if (!why) {
     why = plan_fit(machine, start, &plan);
     r = why ? LB_E_TOO_BIG : 0;

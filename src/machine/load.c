@@ -32,6 +32,7 @@ static int section_find(const uint8_t *bytes, size_t size, size_t *at, enum save
                         struct machine_image *ret_contents)
 {
   const uint8_t *head = bytes + *at;
+
   if (size - *at < SAVE_SECTION_SIZE)
     return LB_E_TRUNCATED;
   if (bytes_get_u32(head + 20) != checksum_add(0, head, 20) || memcmp(head, save_names[section], SAVE_NAME_SIZE) != 0)
@@ -54,6 +55,7 @@ static bool is_next(const uint8_t *bytes, size_t size, size_t at, enum save_sect
 static int cpus_find(const uint8_t *bytes, size_t size, size_t *at, struct sections *sections)
 {
   int error = 0;
+
   sections->cpu_count = 0;
   do
     error = section_find(bytes, size, at, SAVE_CPU, &sections->cpus[sections->cpu_count++]);
@@ -65,6 +67,7 @@ static int sections_find(const uint8_t *bytes, size_t size, struct sections *ret
 {
   size_t at = SAVE_HEAD_SIZE, end = at;
   int error = head_check(bytes, size);
+
   for (unsigned i = 0; error >= 0 && i < SAVE_SECTIONS; i++) {
     end = at;
     error = i == SAVE_CPU ? cpus_find(bytes, size, &at, ret_sections)
@@ -83,6 +86,7 @@ static int pages_load(const struct machine_image *contents, uint8_t *to, uint64_
 {
   const uint8_t *at = contents->bytes, *end = at + contents->size;
   uint64_t pages = (size + SPARSE_PAGE - 1) / SPARSE_PAGE, next = 0;
+
   while (at < end) {
     if (end - at < 8)
       return LB_E_DAMAGED;
@@ -108,6 +112,7 @@ static int drive_load(struct drive *drive, const struct drive *plan, const struc
 static int start_load(struct machine *m, const struct machine_image *contents)
 {
   struct archive archive = archive_reader(contents->bytes, contents->size);
+
   start_archive(&archive, &m->start);
   int error = archive_end(&archive);
   if (error >= 0 && m->start.kind == START_FLAT && !machine_is_free(m, m->start.address, m->start.image.size))
@@ -138,6 +143,7 @@ static int parts_load(struct machine *m, const struct sections *sections)
 {
   const struct machine_image *board = &sections->at[SAVE_BOARD];
   int error = pages_load(&sections->at[SAVE_MEMORY], m->memory.ram, m->memory.size);
+
   if (error >= 0)
     error = board_load(m->board, board->bytes, board->size);
   for (unsigned i = 0; error >= 0 && i < m->cpu_count; i++) {
@@ -153,6 +159,7 @@ static int machine_fill(struct machine *m, const struct sections *sections)
   struct save_plan plan = {0};
   struct archive rest;
   int error = plan_load(&sections->at[SAVE_MACHINE], &plan, &rest);
+
   if (error >= 0)
     error = lb_cpu_find(plan.cpu, &m->config.model);
   if (error >= 0)
@@ -188,6 +195,7 @@ int machine_restore(const void *bytes, size_t size, const struct machine_host *h
 {
   struct sections sections = {0};
   int error = sections_find(bytes, size, &sections);
+
   if (error < 0)
     return error;
   struct machine *m = calloc(1, sizeof(*m));

@@ -22,6 +22,7 @@
 static int machine_init_drives(struct machine *m, const struct machine_config *config)
 {
   int r = 0;
+
   if (config->floppy.bytes)
     r = drive_init_floppy(&m->floppy, &config->floppy);
   if (r >= 0 && config->disk.bytes)
@@ -32,6 +33,7 @@ static int machine_init_drives(struct machine *m, const struct machine_config *c
 static int machine_init_memory(struct machine *m)
 {
   uint64_t ram = m->config.ram ? m->config.ram : RAM_DEFAULT;
+
   if (ram < RAM_LEAST || ram > RAM_MOST)
     return LB_E_BAD_RAM;
   int r = memory_init(&m->memory, ram & ~PAGE_MASK);
@@ -60,12 +62,14 @@ static int machine_init_board(struct machine *m)
     .tsc_per_second = UINT64_C(1000000000),
     .apic_version = 0x14,
   };
+
   return board_new(&config, &host, &m->board);
 }
 
 static int machine_init_cpus(struct machine *m)
 {
   unsigned count = m->config.cpus ? m->config.cpus : 1;
+
   if (count > MACHINE_CPUS)
     return -EINVAL;
   int r = 0;
@@ -82,6 +86,7 @@ static int machine_init_cpus(struct machine *m)
 int machine_assemble(struct machine *machine)
 {
   int r = machine_init_memory(machine);
+
   if (r >= 0)
     r = machine_init_cpus(machine);
   if (r >= 0)
@@ -92,6 +97,7 @@ int machine_assemble(struct machine *machine)
 int machine_new(const struct machine_config *config, const struct machine_host *host, struct machine **ret_machine)
 {
   struct machine *m = calloc(1, sizeof(*m));
+
   if (!m)
     return -ENOMEM;
   if (host)
@@ -149,6 +155,7 @@ static bool is_inside(uint64_t address, uint64_t size, uint64_t start, uint64_t 
 bool machine_is_free(const struct machine *machine, uint64_t address, uint64_t size)
 {
   uint64_t high_end = MEMORY_HIGH + (machine->memory.size - machine->memory.low);
+
   return is_inside(address, size, 0x500, EBDA_START) || is_inside(address, size, EXTENDED_START, machine->tables) ||
          is_inside(address, size, MEMORY_HIGH, high_end);
 }
@@ -203,6 +210,7 @@ bool machine_has_no_boot(const struct machine *machine)
 const char *machine_stop_reason(const struct machine *machine)
 {
   const char *reason = "";
+
   for (unsigned i = 0; i < machine->cpu_count && !*reason; i++)
     reason = machine->cpus[i]->reason;
   return reason;
@@ -211,6 +219,7 @@ const char *machine_stop_reason(const struct machine *machine)
 bool machine_serial_receive(struct machine *machine, uint8_t byte)
 {
   bool is_taken = board_serial_receive(machine->board, byte);
+
   if (is_taken)
     idle_disturb(machine);
   return is_taken;
@@ -225,6 +234,7 @@ static unsigned facts_page(void *data, uint64_t linear)
 {
   struct machine *m = data;
   unsigned bits = 0;
+
   return cpu_translate(machine_cpu(m), linear, &bits) == UINT64_MAX ? 0 : bits;
 }
 
@@ -234,6 +244,7 @@ static uint8_t facts_gate(struct machine *m, uint8_t vector)
   const struct cpu *cpu = machine_cpu(m);
   unsigned size = cpu->efer & EFER_LMA ? 16 : 8;
   uint8_t gate[8] = {0};
+
   if (!(cpu->cr0 & CR0_PE))
     return 0xE;
   if (cpu->idtr.limit < vector * size + size - 1)

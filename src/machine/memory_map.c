@@ -22,6 +22,7 @@ unsigned memory_map(const struct machine *machine, struct map_range ret_ranges[M
     {MEMORY_HIGH, memory->size - memory->low, MAP_USABLE},
   };
   unsigned count = memory->size > memory->low ? 8 : 7;
+
   memcpy(ret_ranges, ranges, count * sizeof(ranges[0]));
   return count;
 }
@@ -33,6 +34,7 @@ void memory_map_e820(struct machine *machine)
   unsigned count = memory_map(machine, ranges);
   uint32_t index = get32(machine, RBX), size = get32(machine, RCX) >= 24 ? 24 : 20;
   uint8_t entry[24];
+
   if (get32(machine, RDX) != 0x534D4150 || get32(machine, RCX) < 20 || index >= count) { /* "SMAP" */
     guest_fail(machine, 0x86);
     return;
@@ -58,6 +60,7 @@ void memory_map_e801(struct machine *machine)
 {
   uint64_t kib = extended_kib(machine), low = kib < 15 * 1024 ? kib : 15 * 1024;
   uint16_t blocks = (uint16_t)((kib - low) / 64);
+
   set16(machine, RAX, (uint16_t)low);
   set16(machine, RCX, (uint16_t)low);
   set16(machine, RBX, blocks);
@@ -69,6 +72,7 @@ void memory_map_e801(struct machine *machine)
 void memory_map_88(struct machine *machine)
 {
   uint64_t kib = extended_kib(machine);
+
   set16(machine, RAX, (uint16_t)(kib < 63 * 1024 ? kib : 63 * 1024));
   guest_set_flag(machine, FLAG_CF, false);
 }
@@ -84,6 +88,7 @@ void memory_map_move(struct machine *machine)
   static uint8_t const nothing[8] = {0};
   uint8_t table[32], bytes[2 * 0x8000];
   uint32_t size = get16(machine, RCX) * 2u;
+
   if (size > sizeof(bytes)) {
     guest_fail(machine, 2);
     return;

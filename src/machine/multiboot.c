@@ -32,6 +32,7 @@ struct header {
 static const char *header_addresses(const struct machine_image *image, struct header *header)
 {
   const uint8_t *bytes = image->bytes + header->offset;
+
   if (image->size - header->offset < 32)
     return "the file ends within its multiboot header";
   header->header_addr = bytes_get_u32(bytes + 12);
@@ -45,8 +46,10 @@ static const char *header_addresses(const struct machine_image *image, struct he
 static const char *header_find(const struct machine_image *image, struct header *ret_header)
 {
   size_t limit = image->size < HEADER_SEARCH ? image->size : HEADER_SEARCH;
+
   for (size_t i = 0; i + 12 <= limit; i += 4) {
     uint32_t magic = bytes_get_u32(image->bytes + i), flags = bytes_get_u32(image->bytes + i + 4);
+
     if (magic != HEADER_MAGIC || magic + flags + bytes_get_u32(image->bytes + i + 8) != 0)
       continue;
     *ret_header = (struct header){.offset = i, .flags = flags};
@@ -88,6 +91,7 @@ static const char *plan_addresses(const struct machine_image *image, const struc
 static const char *plan_make(const struct machine_image *image, struct header *ret_header, struct plan *ret_plan)
 {
   const char *why = header_find(image, ret_header);
+
   if (why)
     return why;
   if (ret_header->flags & HEADER_ADDRESSES)
@@ -112,6 +116,7 @@ static void plan_load(struct machine *m, const struct machine_image *image, cons
   for (unsigned i = 0; i < plan->count; i++) {
     const struct piece *piece = &plan->pieces[i];
     uint8_t *at = memory_at(&m->memory, piece->address);
+
     if (!at)
       continue; /* of no bytes, at the very end */
     memcpy(at, image->bytes + piece->offset, piece->file_size);
@@ -123,8 +128,10 @@ static void plan_load(struct machine *m, const struct machine_image *image, cons
 static uint64_t plan_end(const struct plan *plan)
 {
   uint64_t end = EXTENDED_START;
+
   for (unsigned i = 0; i < plan->count; i++) {
     uint64_t piece_end = plan->pieces[i].address + plan->pieces[i].memory_size;
+
     if (piece_end > end && piece_end <= MEMORY_HOLE)
       end = piece_end;
   }
@@ -149,6 +156,7 @@ static bool modules_load(struct machine *m, const struct start *start, uint64_t 
 static void enter(struct machine *m, const struct plan *plan, uint32_t info)
 {
   struct cpu *cpu = m->cpu;
+
   memset(cpu->r, 0, sizeof(cpu->r));
   cpu_set_flags(cpu, FLAG_1);
   cpu_enter_flat_protected(cpu, (uint32_t)plan->entry);
@@ -169,6 +177,7 @@ static int load(struct machine *m, const struct start *start, const struct heade
   struct multiboot_facts facts = {
     .start = start, .plan = plan, .modules = modules, .wants_video = header->flags & HEADER_VIDEO};
   int r = -ENOMEM;
+
   if (!modules)
     goto out;
   plan_load(m, &start->image, plan);
@@ -195,6 +204,7 @@ int multiboot_load(struct machine *machine, const struct start *start, const cha
   struct plan plan;
   const char *why = plan_make(&start->image, &header, &plan);
   int r = LB_E_BAD_IMAGE;
+
   if (!why) {
     why = plan_check(machine, &plan);
     r = LB_E_TOO_BIG;

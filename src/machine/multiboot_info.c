@@ -34,6 +34,7 @@ struct arena {
 static uint32_t arena_add(struct arena *arena, const void *bytes, size_t size)
 {
   uint64_t at = (arena->at + 3) & ~UINT64_C(3);
+
   if (at > EBDA_START || size > EBDA_START - at) {
     arena->is_full = true;
     return 0;
@@ -52,8 +53,10 @@ static uint32_t arena_add_string(struct arena *arena, const char *string)
 static uint64_t info_start(const struct plan *plan)
 {
   uint64_t start = INFO_START;
+
   for (unsigned i = 0; i < plan->count; i++) {
     uint64_t address = plan->pieces[i].address, end = address + plan->pieces[i].memory_size;
+
     if (address < EBDA_START && end > start)
       start = end;
   }
@@ -66,6 +69,7 @@ static void info_memory(struct arena *arena, uint8_t *info)
   struct map_range ranges[MAP_MAX];
   unsigned count = memory_map(m, ranges);
   uint8_t entries[MAP_MAX][24];
+
   for (unsigned i = 0; i < count; i++) {
     bytes_put_u32(entries[i], 20); /* bytes that follow */
     bytes_put_u64(entries[i] + 4, ranges[i].start);
@@ -83,13 +87,16 @@ static void info_modules(struct arena *arena, const struct multiboot_facts *fact
   const struct start *start = facts->start;
   uint8_t zeros[16] = {0};
   uint32_t list = 0;
+
   for (size_t i = 0; i < start->count; i++) {
     uint32_t at = arena_add(arena, zeros, sizeof(zeros)); /* one after the other: all are multiples of four */
+
     if (i == 0)
       list = at;
   }
   for (size_t i = 0; i < start->count && !arena->is_full; i++) {
     uint8_t entry[16] = {0};
+
     bytes_put_u32(entry, (uint32_t)facts->modules[i]);
     bytes_put_u32(entry + 4, (uint32_t)(facts->modules[i] + start->modules[i].size));
     bytes_put_u32(entry + 8, arena_add_string(arena, start->names[i]));
@@ -102,6 +109,7 @@ static void info_modules(struct arena *arena, const struct multiboot_facts *fact
 static void info_sections(const struct multiboot_facts *facts, uint8_t *info)
 {
   const struct sections *sections = &facts->plan->sections;
+
   bytes_put_u32(info + 28, sections->count);
   bytes_put_u32(info + 32, sections->size);
   bytes_put_u32(info + 36, (uint32_t)facts->symbols);
@@ -125,6 +133,7 @@ uint32_t multiboot_info(struct machine *machine, const struct multiboot_facts *f
   struct arena arena = {.machine = machine, .at = info_start(facts->plan)};
   uint32_t flags = INFO_MEMORY | INFO_MAP | INFO_LOADER | INFO_COMMAND_LINE | INFO_MODULES;
   uint32_t at = arena_add(&arena, info, sizeof(info));
+
   info_memory(&arena, info);
   info_modules(&arena, facts, info);
   bytes_put_u32(info + 16, arena_add_string(&arena, facts->start->command_line ? facts->start->command_line : ""));

@@ -46,6 +46,7 @@ enum {
 static uint16_t stub_service(struct rom *rom, uint8_t number)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, SERVICE_BYTES(number), X86_IRET);
   return start;
 }
@@ -56,6 +57,7 @@ enum { WAIT_RESUME = 8 };
 static uint16_t stub_wait(struct rom *rom, uint8_t number, uint8_t pause)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, SERVICE_BYTES(number), X86_JC, 1, X86_IRET, X86_STI, pause, X86_JMP, (uint8_t)-10);
   return start;
 }
@@ -64,6 +66,7 @@ static uint16_t stub_wait(struct rom *rom, uint8_t number, uint8_t pause)
 static uint16_t stub_end(struct rom *rom, uint8_t number)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, SERVICE_BYTES(number), X86_CLI, X86_HLT, X86_JMP, (uint8_t)-3);
   return start;
 }
@@ -72,6 +75,7 @@ static uint16_t stub_end(struct rom *rom, uint8_t number)
 static uint16_t stub_tick(struct rom *rom)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, X86_PUSH_DS, X86_PUSH_AX, X86_PUSH_DX, SERVICE_BYTES(SERVICE_TICK), X86_INT, 0x1C,
           SERVICE_BYTES(SERVICE_EOI), X86_POP_DX, X86_POP_AX, X86_POP_DS, X86_IRET);
   return start;
@@ -81,6 +85,7 @@ static uint16_t stub_tick(struct rom *rom)
 static uint16_t stub_key(struct rom *rom)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, X86_PUSH_AX, 0xE4, 0x60, 0xB4, 0x4F, X86_STC, X86_INT, 0x15); /* IN AL, 60h; MOV AH, 4Fh */
   ROM_ADD(rom, X86_JNC, 3, SERVICE_BYTES(SERVICE_KEY), SERVICE_BYTES(SERVICE_EOI), X86_POP_AX, X86_IRET);
   return start;
@@ -89,6 +94,7 @@ static uint16_t stub_key(struct rom *rom)
 static uint16_t stub_alarm(struct rom *rom)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, SERVICE_BYTES(0x70), SERVICE_BYTES(SERVICE_EOI_BOTH), X86_IRET);
   return start;
 }
@@ -97,6 +103,7 @@ static uint16_t stub_alarm(struct rom *rom)
 static uint16_t stub_coprocessor(struct rom *rom)
 {
   uint16_t start = (uint16_t)rom->at;
+
   ROM_ADD(rom, SERVICE_BYTES(0x75), SERVICE_BYTES(SERVICE_EOI_BOTH), X86_INT, 0x02, X86_IRET);
   return start;
 }
@@ -149,6 +156,7 @@ unsigned rom_build(uint8_t rom[ROM_SIZE], const struct drive *disk, uint16_t ret
 {
   struct rom builder = {.bytes = rom};
   uint16_t key_wait;
+
   memset(rom, 0, ROM_SIZE);
   stubs_build(&builder, ret_entries, &key_wait);
   uint16_t reset = stub_end(&builder, SERVICE_RESET);

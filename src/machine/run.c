@@ -27,6 +27,7 @@ struct run {
 static uint64_t run_deadline(const struct machine *m)
 {
   uint64_t board = board_deadline(m->board), keys = keyboard_deadline(m);
+
   return board < keys ? board : keys;
 }
 
@@ -34,6 +35,7 @@ static uint64_t run_deadline(const struct machine *m)
 static void run_advance(struct machine *m)
 {
   uint64_t now = cpu_cycles(m->cpu);
+
   if (now >= board_deadline(m->board))
     board_advance(m->board, now);
   if (now >= keyboard_deadline(m))
@@ -52,6 +54,7 @@ static bool run_ends(struct run *run, enum machine_stop stop)
 static bool run_requests(struct machine *m)
 {
   bool is_any = m->wants_reset || !m->is_started || m->wants_boot || board_is_waking(m->board);
+
   if (m->wants_reset) {
     turn_reset(m);
     if (boot_resume(m))
@@ -73,6 +76,7 @@ static bool run_is_late(const struct machine *m, struct run *run)
 {
   struct timespec now;
   uint64_t time = cpu_cycles(m->cpu);
+
   if (!run->limit->deadline || (++run->looks < LOOKS_MAX && time - run->looked_at < SLICE_MAX))
     return false;
   run->looks = 0;
@@ -84,6 +88,7 @@ static bool run_is_late(const struct machine *m, struct run *run)
 static bool run_is_over(struct machine *m, struct run *run)
 {
   const struct machine_limit *limit = run->limit;
+
   if (m->has_exit) {
     m->has_exit = false;
     return run_ends(run, MACHINE_STOP_EXIT);
@@ -106,6 +111,7 @@ static bool run_is_over(struct machine *m, struct run *run)
 static uint64_t run_slice(const struct machine *m, const struct run *run)
 {
   uint64_t now = cpu_cycles(m->cpu), until = run_deadline(m), slice = SLICE_MAX;
+
   if (until > run->last_time)
     until = run->last_time;
   if (until <= now)
@@ -116,6 +122,7 @@ static uint64_t run_slice(const struct machine *m, const struct run *run)
     slice = turn_left(m);
   if (run->limit->instructions) {
     uint64_t left = run->limit->instructions - (machine_retired(m) - run->retired);
+
     if (slice > left)
       slice = left;
   }
@@ -128,6 +135,7 @@ static uint64_t run_slice(const struct machine *m, const struct run *run)
 static void run_pass(struct machine *m, const struct run *run, uint64_t until)
 {
   uint64_t now = cpu_cycles(m->cpu);
+
   m->skip_until = until > run->last_time ? until : 0;
   if (until > run->last_time)
     until = run->last_time;
@@ -140,6 +148,7 @@ static void run_pass(struct machine *m, const struct run *run, uint64_t until)
 static bool run_skip(struct machine *m, const struct run *run)
 {
   uint64_t until = run_deadline(m), retired = machine_retired(m);
+
   if (!turn_is_interruptible(m) || until == UINT64_MAX)
     return false;
   if (!board_can_wake(m->board) && keyboard_deadline(m) == UINT64_MAX)
@@ -158,6 +167,7 @@ static void run_go_on(struct machine *m, const struct run *run)
 {
   uint64_t until = run_deadline(m);
   bool is_disturbed = turn_is_disturbed(m) || until == UINT64_MAX;
+
   if (m->skip_until && !is_disturbed)
     run_pass(m, run, until < m->skip_until ? until : m->skip_until);
   else
@@ -167,6 +177,7 @@ static void run_go_on(struct machine *m, const struct run *run)
 static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
 {
   bool is_new = !run->was_halted || machine_retired(m) != run->retired;
+
   if (stop == CPU_STOP_HALTED && run->limit->until_halt && is_new && !idle_waits_for_key(m))
     return run_ends(run, MACHINE_STOP_HALTED);
   if (run->limit->until_idle && cpu_is_interruptible(m->cpu) && turn_others_sleep(m) && idle_is_forever(m, stop))
@@ -178,6 +189,7 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
 static bool run_sleep(struct machine *m, struct run *run)
 {
   uint64_t until = run_deadline(m);
+
   if (board_is_waking(m->board))
     return false;
   if (until == UINT64_MAX)
@@ -190,6 +202,7 @@ static bool run_sleep(struct machine *m, struct run *run)
 static bool run_step(struct machine *m, struct run *run)
 {
   bool all_wait = true;
+
   if (board_is_asleep(m->board))
     return run_sleep(m, run);
   enum cpu_stop stop = run->limit->is_step ? cpu_step(m->cpu) : turn_run(m, run_slice(m, run), &all_wait);

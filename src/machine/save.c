@@ -43,6 +43,7 @@ static void output_put(struct output *output, const void *bytes, size_t size)
 static void section_begin(struct output *output, enum save_section section, uint64_t length, uint32_t sum)
 {
   uint8_t head[SAVE_SECTION_SIZE] = {0};
+
   memcpy(head, save_names[section], SAVE_NAME_SIZE);
   bytes_put_u64(head + 8, length);
   bytes_put_u32(head + 16, sum);
@@ -66,6 +67,7 @@ static size_t write_machine(struct machine *m, void *bytes, size_t size)
     .floppy = m->floppy,
     .disk = m->disk,
   };
+
   strncpy(plan.cpu, m->config.model->name, sizeof(plan.cpu) - 1);
   plan_archive(&archive, &plan);
   machine_archive(&archive, m);
@@ -75,6 +77,7 @@ static size_t write_machine(struct machine *m, void *bytes, size_t size)
 static size_t write_start(struct machine *m, void *bytes, size_t size)
 {
   struct archive archive = archive_writer(bytes, size);
+
   start_archive(&archive, &m->start);
   return archive.at;
 }
@@ -94,6 +97,7 @@ static void section_put(struct output *output, enum save_section section, struct
 {
   size_t size = writer(m, NULL, 0);
   uint8_t *bytes = malloc(size);
+
   if (!bytes) {
     output->error = output->error < 0 ? output->error : -ENOMEM;
     return;
@@ -115,6 +119,7 @@ static bool is_zero(const uint8_t *bytes, size_t size)
 static size_t page_pack(uint8_t *bytes, const uint8_t *from, uint64_t size, uint64_t page)
 {
   size_t part = sparse_size(size, page);
+
   if (is_zero(from + page * SPARSE_PAGE, part))
     return 0;
   bytes_put_u64(bytes, page);
@@ -128,14 +133,17 @@ static void pages_put(struct output *output, enum save_section section, const ui
   uint64_t pages = (size + SPARSE_PAGE - 1) / SPARSE_PAGE, length = 0;
   uint8_t bytes[8 + SPARSE_PAGE];
   uint32_t sum = 0;
+
   for (uint64_t i = 0; i < pages; i++) {
     size_t part = page_pack(bytes, from, size, i);
+
     sum = checksum_add(sum, bytes, part);
     length += part;
   }
   section_begin(output, section, length, sum);
   for (uint64_t i = 0; i < pages; i++) {
     size_t part = page_pack(bytes, from, size, i);
+
     if (part)
       output_put(output, bytes, part);
   }
@@ -146,6 +154,7 @@ static void pages_put(struct output *output, enum save_section section, const ui
 static void head_put(struct output *output)
 {
   uint8_t head[SAVE_HEAD_SIZE] = SAVE_MAGIC;
+
   bytes_put_u32(head + 8, SAVE_VERSION);
   bytes_put_u32(head + 12, checksum_add(0, head, 12));
   output_put(output, head, sizeof(head));
@@ -154,6 +163,7 @@ static void head_put(struct output *output)
 static void end_put(struct output *output)
 {
   uint8_t bytes[4];
+
   bytes_put_u32(bytes, output->sum);
   section_begin(output, SAVE_END, sizeof(bytes), checksum_add(0, bytes, sizeof(bytes)));
   output_put(output, bytes, sizeof(bytes));
@@ -162,6 +172,7 @@ static void end_put(struct output *output)
 int machine_save(struct machine *machine, machine_writer *write, void *data)
 {
   struct output *output = malloc(sizeof(*output));
+
   if (!output)
     return -ENOMEM;
   *output = (struct output){.write = write, .data = data};

@@ -46,6 +46,7 @@ void start_archive(struct archive *archive, struct start *start);
 static inline size_t sparse_size(uint64_t size, uint64_t page)
 {
   uint64_t left = size - page * SPARSE_PAGE;
+
   return left < SPARSE_PAGE ? (size_t)left : SPARSE_PAGE;
 }
 

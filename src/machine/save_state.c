@@ -88,6 +88,7 @@ void machine_archive(struct archive *archive, struct machine *machine)
 static size_t size_archive(struct archive *archive, size_t size)
 {
   uint64_t value = size;
+
   archive_value(archive, &value);
   if (!archive_is_reading(archive))
     return size;
@@ -111,6 +112,7 @@ static void image_archive(struct archive *archive, struct machine_image *image)
 static void string_archive(struct archive *archive, char **string)
 {
   size_t length = size_archive(archive, !archive_is_reading(archive) && *string ? strlen(*string) : 0);
+
   if (archive_is_reading(archive)) {
     *string = calloc(1, length + 1);
     if (!*string && archive->error == 0)
@@ -123,6 +125,7 @@ static void string_archive(struct archive *archive, char **string)
 static void modules_archive(struct archive *archive, struct start *start)
 {
   uint64_t count = start->count;
+
   archive_most(archive, &count, MODULES_MOST);
   if (archive_is_reading(archive)) {
     start->count = 0;

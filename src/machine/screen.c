@@ -12,6 +12,7 @@ struct machine_screen machine_screen(struct machine *machine)
 {
   struct board_screen board = board_screen(machine->board);
   struct machine_screen screen = {.columns = board.columns, .rows = board.rows, .has_cursor = board.has_cursor};
+
   if (screen.columns == 0 || screen.columns > VIDEO_SIZE / 2)
     screen.columns = 80;
   unsigned cells = VIDEO_SIZE / 2;
@@ -45,6 +46,7 @@ struct machine_screen machine_screen_all(struct machine *machine)
   unsigned cells = VIDEO_SIZE / 2;
   unsigned cursor = (unsigned)((screen.cells - machine->memory.ram - VIDEO_START) / 2) +
                     screen.cursor_row * screen.columns + screen.cursor_column;
+
   screen.cells = machine->memory.ram + VIDEO_START;
   screen.rows = cells / screen.columns < ROWS_MAX ? cells / screen.columns : ROWS_MAX;
   while (screen.rows > 0 && row_is_blank(screen.cells + (size_t)(screen.rows - 1) * 2 * screen.columns, screen.columns))

@@ -28,6 +28,7 @@ static uint32_t waking_vector(const struct machine *m)
 {
   for (uint64_t place = m->tables; place + FACS_ALIGNMENT <= m->memory.low; place += FACS_ALIGNMENT) {
     uint8_t facs[FACS_VECTOR + 4];
+
     if (!memory_read(&m->memory, place, facs, sizeof(facs)) || memcmp(facs, "FACS", 4) != 0)
       continue;
     uint32_t vector = bytes_get_u32(facs + FACS_VECTOR);
@@ -40,6 +41,7 @@ static uint32_t waking_vector(const struct machine *m)
 static void reset_cpu(struct cpu *cpu)
 {
   uint64_t random = cpu->random;
+
   cpu_reset(cpu, false);
   cpu->random = random;
 }
@@ -47,6 +49,7 @@ static void reset_cpu(struct cpu *cpu)
 void sleep_end(struct machine *machine)
 {
   uint32_t vector = waking_vector(machine);
+
   if (vector == 0) {
     machine_power_on(machine, false);
     start_apply(machine);

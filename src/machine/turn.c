@@ -15,6 +15,7 @@
 uint64_t machine_retired(const struct machine *machine)
 {
   uint64_t retired = 0;
+
   for (unsigned i = 0; i < machine->cpu_count; i++)
     retired += cpu_retired(machine->cpus[i]);
   return retired;
@@ -23,6 +24,7 @@ uint64_t machine_retired(const struct machine *machine)
 void turn_settle(struct machine *machine)
 {
   uint64_t now = cpu_cycles(machine->cpu);
+
   for (unsigned i = 0; i < machine->cpu_count; i++)
     if (machine->cpus[i] != machine->cpu)
       cpu_stand(machine->cpus[i], now);
@@ -31,6 +33,7 @@ void turn_settle(struct machine *machine)
 static void turn_give(struct machine *m, unsigned number)
 {
   uint64_t now = cpu_cycles(m->cpu);
+
   assert(number < m->cpu_count);
   m->cpu = m->cpus[number];
   cpu_stand(m->cpu, now);
@@ -54,6 +57,7 @@ void turn_reset(struct machine *machine)
 uint64_t turn_left(const struct machine *machine)
 {
   uint64_t now = cpu_cycles(machine->cpu);
+
   if (machine->cpu_count == 1)
     return UINT64_MAX;
   return machine->turn.until > now ? machine->turn.until - now : 0;
@@ -64,6 +68,7 @@ static bool turn_next(struct machine *m, bool waits)
 {
   struct turn *turn = &m->turn;
   bool did_nothing = cpu_retired(m->cpu) - turn->retired <= WAITS_MOST;
+
   turn->waiting = !waits ? 0 : did_nothing ? turn->waiting + 1 : 1;
   bool all_wait = turn->waiting >= m->cpu_count;
   if (all_wait)
@@ -75,6 +80,7 @@ static bool turn_next(struct machine *m, bool waits)
 enum cpu_stop turn_run(struct machine *machine, uint64_t instructions, bool *ret_waits)
 {
   struct cpu *cpu = machine->cpu;
+
   cpu_look_at_monitor(cpu);
   enum cpu_stop stop = cpu_run(cpu, instructions);
   bool waits = stop == CPU_STOP_HALTED || stop == CPU_STOP_SPINNING;

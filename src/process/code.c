@@ -72,6 +72,7 @@ struct cursor {
 static uint8_t next(struct cursor *cursor)
 {
   uint8_t byte = cursor->at < cursor->size ? cursor->bytes[cursor->at] : 0;
+
   cursor->at++;
   return byte;
 }
@@ -115,6 +116,7 @@ static void read_prefixes(struct cursor *cursor, struct code *code)
 {
   for (; cursor->at < 15; cursor->at++) {
     bool is_rex = (peek(cursor) & 0xF0) == 0x40;
+
     if (!is_rex && !is_prefix(peek(cursor)))
       return;
     code->rex = is_rex ? peek(cursor) : 0;
@@ -159,6 +161,7 @@ static void read_evex(struct cursor *cursor, struct code *code)
 static void read_escape(struct cursor *cursor, struct code *code)
 {
   uint8_t byte = next(cursor);
+
   code->map = byte == 0x38 ? 2 : byte == 0x3A ? 3 : 1;
   code->opcode = code->map == 1 ? byte : next(cursor);
 }
@@ -173,6 +176,7 @@ static bool is_xop(const struct cursor *cursor)
 static void read_opcode(struct cursor *cursor, struct code *code)
 {
   uint8_t byte = next(cursor);
+
   if (byte == 0x0F)
     read_escape(cursor, code);
   else if (byte == 0xC4 || byte == 0xC5)
@@ -236,6 +240,7 @@ static unsigned immediate_1(const struct code *code)
   unsigned opcode = code->opcode;
   unsigned full = code->prefixes & CODE_66 && !(code->rex & REX_W) ? 2 : 4;
   bool is_test = (code->modrm & 0x30) == 0;
+
   if (opcode == 0xC8)
     return 3;
   if (opcode == 0xC2 || opcode == 0xCA)
@@ -277,12 +282,14 @@ static uint8_t flow_ff(const struct code *code)
 {
   static const uint8_t flows[8] = {CODE_PLAIN,   CODE_PLAIN, CODE_CALL_IND, CODE_FAR,
                                    CODE_JMP_IND, CODE_FAR,   CODE_PLAIN,    CODE_PLAIN};
+
   return flows[code->modrm >> 3 & 7];
 }
 
 static uint8_t flow_0(const struct code *code)
 {
   unsigned opcode = code->opcode;
+
   if (opcode >= 0x70 && opcode <= 0x7F)
     return CODE_JCC;
   switch (opcode) {
@@ -319,6 +326,7 @@ static uint8_t flow_0(const struct code *code)
 static uint8_t flow_1(const struct code *code)
 {
   unsigned opcode = code->opcode;
+
   if (opcode >= 0x80 && opcode <= 0x8F)
     return CODE_JCC;
   switch (opcode) {
@@ -346,6 +354,7 @@ static unsigned decode_common(const uint8_t *bytes, struct code *ret_code)
 {
   struct code code = {.rex = (bytes[0] & 0xF0) == 0x40 ? bytes[0] : 0};
   struct cursor cursor = {bytes, 15, code.rex != 0};
+
   code.opcode = bytes[cursor.at++];
   unsigned class = class_1[code.opcode];
   if (code.opcode == 0x0F) {
@@ -369,6 +378,7 @@ static unsigned decode_common(const uint8_t *bytes, struct code *ret_code)
 unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code)
 {
   unsigned length = size >= 15 ? decode_common(bytes, ret_code) : 0;
+
   if (length)
     return length;
   struct cursor cursor = {bytes, size, 0};

@@ -28,6 +28,7 @@ static void logs_release(struct process_drain *drain)
   __atomic_store_n(&drain_control(drain)->is_closed, 1, __ATOMIC_SEQ_CST);
   for (uint32_t i = 0; i < drain->high; i++) {
     struct process_state *page = drain_page(drain, i);
+
     if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
       continue;
     __atomic_store_n(&page->read, __atomic_load_n(&page->written, __ATOMIC_SEQ_CST), __ATOMIC_SEQ_CST);
@@ -63,6 +64,7 @@ int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step)
 
   for (uint32_t i = 0; i < drain->high && r >= 0; i++) {
     struct drain_view view = slot_look(drain, i, true);
+
     if (__atomic_load_n(&drain_page(drain, i)->space, __ATOMIC_RELAXED) == space)
       r = slot_take(drain, i, &view, step ? step : 1);
   }
@@ -96,6 +98,7 @@ static int slots_take(struct process_drain *drain)
     uint32_t number = (first + i) % drain->high;
     struct drain_view view = drain->slots[number].view;
     int taken = slot_take(drain, number, &view, 0);
+
     drain->next = (number + 1) % drain->high;
     if (taken < 0)
       r = taken;
@@ -130,6 +133,7 @@ static void drain_idle(struct process_drain *drain)
   slots_look(drain, false);
   for (uint32_t i = 0; i < drain->high; i++) {
     struct drain_slot *slot = &drain->slots[i];
+
     if (!slot->is_open && slot->view.status == THREAD_LIVE) {
       slot->is_open = true;
       slot->process = __atomic_load_n(&drain_page(drain, i)->process, __ATOMIC_RELAXED);
@@ -146,6 +150,7 @@ static void drain_idle(struct process_drain *drain)
 static bool step_lookup(void *context, uint32_t number, struct lb_step *ret_step)
 {
   struct process_drain *drain = context;
+
   return process_step_known(drain->process, number, drain->step_pages, ret_step);
 }
 
@@ -263,6 +268,7 @@ static int gaps_put(struct process_drain *drain)
 
   for (uint32_t i = 0; i < drain->high && r >= 0; i++) {
     const struct drain_slot *slot = &drain->slots[i];
+
     if (slot->is_open && !slot->is_ignored && slot->view.status == THREAD_LIVE)
       r = lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
   }

@@ -78,6 +78,7 @@ static bool exec_is_awaited(const struct process_drain *drain)
 {
   for (unsigned i = 0; i < DRAIN_EXECS; i++) {
     const struct drain_exec *exec = &drain->execs[i];
+
     if (exec->process && drain->now - exec->since < EXEC_SECONDS && !thread_is_dead(exec->process, exec->process))
       return true;
   }
@@ -123,6 +124,7 @@ void drain_look_for_dead(struct process_drain *drain)
   drain->state.alive = exec_is_awaited(drain);
   for (uint32_t i = 0; i < drain->high; i++) {
     struct drain_slot *slot = &drain->slots[i];
+
     if (slot->view.status == THREAD_FREE)
       slot->moved = drain->now;
     if (is_time && slot->is_open && slot->is_visible && drain->now - slot->moved > LOOK_SECONDS)

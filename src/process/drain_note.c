@@ -32,6 +32,7 @@ static struct drain_file *file_find(struct process_drain *drain, const char *pat
 {
   for (size_t i = drain->file_count; i-- > 0;) {
     struct drain_file *file = &drain->files[i];
+
     if (!strcmp(file->path, path))
       return !memcmp(&file->mark, mark, sizeof(*mark)) ? file : NULL;
   }
@@ -92,6 +93,7 @@ static bool modules_cover(struct drain_space *space, const struct drain_module *
 
   for (size_t i = 0; i < space->count; i++) {
     const struct drain_module *old = &space->modules[i];
+
     is_over |= old->start < module->end && module->start < old->end && !old->is_gone;
     if (old->start < module->start || old->end > module->end)
       space->modules[kept++] = *old;
@@ -260,6 +262,7 @@ static int notes_skip(struct process_drain *drain, uint64_t used)
   for (uint64_t end = at + SCAN_MOST; at < end && at + sizeof(struct process_note) <= used; at += 8) {
     if ((start + at) % PROCESS_PAGE == 0 || at == drain->note_scan || at == drain->note_offset + 8) {
       uint64_t data = notes_data(drain->process, at, used);
+
       end += data - at;
       at = data;
     }

@@ -54,6 +54,7 @@ size_t process_drain_processes(const struct process_drain *drain, uint32_t *ret_
 
   for (uint32_t i = 0; i < drain->high && count < most; i++) {
     const struct drain_slot *slot = &drain->slots[i];
+
     for (known = 0; known < count && ret_processes[known] != slot->process;)
       known++;
     if (slot->is_open && slot->is_visible && known == count)
@@ -199,6 +200,7 @@ static int slot_open(struct process_drain *drain, uint32_t number)
 
   while (r >= 0 && !drain->slots[number].is_open) {
     uint32_t first = number;
+
     for (uint32_t i = 0; i < drain->high; i++)
       if (slot_is_new(drain, i) && (int32_t)(slot_place(drain, i) - slot_place(drain, first)) < 0)
         first = i;

@@ -130,6 +130,7 @@ static void space_end(struct process_drain *drain, uint32_t number)
 
   for (size_t i = 0; i < space->number_count; i++) {
     const struct drain_numbers *numbers = &space->numbers[i];
+
     trace_writer_forget(drain->writer, number, numbers->first, numbers->end);
     madvise(steps + numbers->first * sizeof(struct lb_step), (numbers->end - numbers->first) * sizeof(struct lb_step),
             MADV_REMOVE);
@@ -152,6 +153,7 @@ static void pages_look(struct process_drain *drain)
   drain->looks++;
   for (uint32_t i = 0; i < high && i < PROCESS_THREADS; i++) {
     const struct process_state *page = drain_page(drain, i);
+
     if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_FREE)
       continue;
     space = __atomic_load_n(&page->space, __ATOMIC_RELAXED);

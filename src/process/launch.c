@@ -37,6 +37,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 {
   while (size) {
     ssize_t written = write(fd, bytes, size);
+
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
@@ -51,6 +52,7 @@ static int write_all(int fd, const uint8_t *bytes, size_t size)
 static int runtime_open(void)
 {
   int fd = memfd_create("lbr-runtime", MFD_CLOEXEC);
+
   if (fd < 0)
     return -errno;
   int result = write_all(fd, process_runtime, (size_t)(process_runtime_end - process_runtime));
@@ -104,6 +106,7 @@ static int shared_map(struct process *process, int fd)
 {
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
                 (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
+
   if (ftruncate(fd, (off_t)size) < 0)
     return -errno;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
@@ -117,6 +120,7 @@ static int shared_map(struct process *process, int fd)
 static int shared_open(struct process *process, const struct process_options *options, const struct resolution *program)
 {
   int fd = memfd_create("lbr-shared", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
   if (fd < 0)
     return -errno;
   int result = shared_map(process, fd);
@@ -149,6 +153,7 @@ static int command_init(struct command *command, const char *path, char *const a
 {
   struct resolution *program = &command->program;
   size_t count = 0;
+
   resolve_program(path, program);
   while (arguments[count])
     count++;
@@ -170,6 +175,7 @@ static int command_init(struct command *command, const char *path, char *const a
 static void command_set_fd(struct command *command, int fd)
 {
   size_t name = strlen(COMMAND_NAME), bytes = sizeof(COMMAND_NAME);
+
   snprintf(command->fd, sizeof(command->fd), "%d", fd);
   for (unsigned i = 1; i < COMMAND_WORDS; i++)
     bytes += strlen(command->words[i]) + 1;
@@ -184,6 +190,7 @@ static int fd_raise(int fd)
 {
   struct rlimit limit;
   int raised = fcntl(fd, F_DUPFD, HIGH_FD);
+
   if (raised < 0 && getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur > 16)
     raised = fcntl(fd, F_DUPFD, (int)limit.rlim_cur - 8);
   return raised < 0 ? fcntl(fd, F_DUPFD, 3) : raised;
@@ -196,6 +203,7 @@ static int status_of(unsigned error)
 #include "process/error.def"
 #undef PROCESS_ERROR
   };
+
   return statuses[error];
 }
 
@@ -222,6 +230,7 @@ static int child_await(int pid, int report_fd)
 {
   int error;
   ssize_t size;
+
   do
     size = read(report_fd, &error, sizeof(error));
   while (size < 0 && errno == EINTR);
@@ -235,6 +244,7 @@ static int child_await(int pid, int report_fd)
 static int child_start(struct command *command, int runtime_fd, int shared_fd, char *const environment[])
 {
   int report[2];
+
   if (pipe2(report, O_CLOEXEC) < 0)
     return -errno;
   int pid = fork();
@@ -244,6 +254,7 @@ static int child_start(struct command *command, int runtime_fd, int shared_fd, c
   close(report[1]);
   if (pid > 0) {
     int failure = child_await(pid, report[0]);
+
     result = failure < 0 ? failure : pid;
   }
   close(report[0]);
@@ -255,6 +266,7 @@ static int child_start(struct command *command, int runtime_fd, int shared_fd, c
 static int options_take(struct process *process, const struct process_options *options)
 {
   uint32_t size = options->part_size;
+
   if (!size)
     size = options->is_all ? DEFAULT_PART_ALL : DEFAULT_PART;
   process->part_size = size;
@@ -270,6 +282,7 @@ int process_launch(const struct process_options *options, const char *path, char
   struct command *command = NULL;
   int runtime_fd = -1, shared_fd = -1;
   int result = options_take(&process, options);
+
   if (result < 0)
     return result;
   command = calloc(1, sizeof(*command));
@@ -303,6 +316,7 @@ out:
 int process_wait(struct process *process, int *ret_status)
 {
   int status;
+
   while (waitpid(process->pid, &status, 0) < 0)
     if (errno != EINTR)
       return -errno;
@@ -326,6 +340,7 @@ unsigned process_error(const struct process *process, int *ret_system_error, uin
                        uint64_t *ret_number)
 {
   struct process_control control;
+
   memcpy(&control, process->memory, sizeof(control));
   if (ret_system_error)
     *ret_system_error = control.system_error;
@@ -343,5 +358,6 @@ const char *process_error_text(unsigned error)
 #include "process/error.def"
 #undef PROCESS_ERROR
   };
+
   return error < PROCESS_ERRORS ? texts[error] : "?";
 }

@@ -39,6 +39,7 @@ static char *find_line_end(char *line)
 static bool line_split(char *line, char **ret_interpreter, char **ret_argument)
 {
   char *end = find_line_end(line);
+
   if (!end)
     return false;
   while (end > line + 2 && is_blank(end[-1]))

@@ -24,6 +24,7 @@ static struct process_control *control_of(const struct process *process)
 bool process_has(const struct process *process, uint64_t offset, uint64_t size)
 {
   bool is_one_page = offset % PROCESS_PAGE + size <= PROCESS_PAGE;
+
   if (process->fd <= 0)
     return true;
   return lseek(process->fd, (off_t)offset, SEEK_DATA) == (off_t)offset &&
@@ -185,6 +186,7 @@ int process_entries_last(const struct process *process, const struct process_thr
 {
   const uint64_t size = process->part_size / 4,
                  parts = thread->status == THREAD_LIVE ? PROCESS_PARTS - 2 : PROCESS_PARTS - 1;
+
   if (thread->slot >= PROCESS_THREADS || thread->position > size || thread->written > UINT64_MAX / size - 1)
     return 0;
   uint64_t last = thread->written * size + thread->position;
@@ -202,6 +204,7 @@ int process_entries_last(const struct process *process, const struct process_thr
   uint64_t kept = entries_kept(process, thread->slot);
   if (kept > first) {
     uint64_t lost = kept < last ? kept - first : last - first;
+
     memmove(entries, entries + lost, (size_t)(last - first - lost) * sizeof(*entries));
     first += lost;
   }

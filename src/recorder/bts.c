@@ -29,8 +29,10 @@ static int header_read(struct lb_recorder *r, bool is_64, struct bts_header *hea
 {
   unsigned char bytes[32];
   unsigned char *at = header_pointer(r);
+
   if (!at) {
     int result = ds_access(r, r->ds.area, bytes, ds_layout(is_64)->word * 4u, false);
+
     if (result < 0)
       return result;
     at = bytes;
@@ -46,6 +48,7 @@ static int index_write(struct lb_recorder *r, bool is_64, uint64_t index)
 {
   unsigned char bytes[8];
   unsigned char *at = header_pointer(r) ? r->ds.header + ds_layout(is_64)->word : bytes;
+
   if (is_64)
     bytes_put_u64(at, index);
   else
@@ -59,6 +62,7 @@ static int index_write(struct lb_recorder *r, bool is_64, uint64_t index)
 static unsigned char *record_pointer(struct lb_recorder *r, uint64_t linear, unsigned size)
 {
   uint64_t page = linear & ~(uint64_t)(DS_PAGE - 1);
+
   if (linear - page + size > DS_PAGE || !r->host.map)
     return NULL;
   if (!r->ds.page || r->ds.page_address != page) {
@@ -90,6 +94,7 @@ static int entry_write(struct lb_recorder *r, uint64_t linear, const struct bts_
 {
   unsigned char bytes[24];
   unsigned char *at = record_pointer(r, linear, ds_layout(is_64)->bts);
+
   entry_pack(at ? at : bytes, entry, is_64);
   return at ? 0 : ds_access(r, linear, bytes, ds_layout(is_64)->bts, true);
 }
@@ -123,6 +128,7 @@ static void bts_store(struct lb_recorder *r, const struct bts_entry *entry)
   bool is_circular = r->ds.is_circular;
   unsigned size = ds_layout(is_64)->bts;
   struct bts_header header;
+
   if (header_read(r, is_64, &header) < 0)
     goto lost;
   uint64_t index = header.index;
@@ -147,12 +153,14 @@ lost:
 static bool cpl_is_off(const struct lb_recorder *r, const struct lb_branch *branch)
 {
   bool target = unit_option(r, LB_OPTION_BTS_CPL_OF_TARGET);
+
   return r->ds.off[(target ? branch->to_cpl : branch->from_cpl) != 0];
 }
 
 static bool bts_is_on(const struct lb_recorder *r)
 {
   bool exists = r->cpu->ds->has_bts && !(r->misc_enable & MISC_ENABLE_BTS_UNAVAILABLE);
+
   return exists && unit_debugctl(r, LB_DEBUGCTL_BTS);
 }
 
@@ -161,12 +169,14 @@ static bool is_quick(const struct lb_recorder *r)
 {
   bool is_little = __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__;
   bool is_wide = r->ds.is_64 && lb_cpu_has(r->cpu, LB_FEATURE_LONG_MODE);
+
   return is_little && is_wide && r->ds.stores && r->ds.is_open && !r->ds.off[0] && !r->ds.off[1];
 }
 
 void bts_update(struct lb_recorder *r)
 {
   bool has_cpl = r->cpu->ds->has_cpl; /* BTS_OFF_OS and _USR exist with DS-CPL only: SDM 17.4.1 */
+
   r->ds.stores = bts_is_on(r);
   r->ds.is_open = ds_is_available(r);
   r->ds.is_64 = lb_recorder_ds_is_64(r);

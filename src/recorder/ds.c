@@ -34,6 +34,7 @@ static int ds_piece(const struct lb_recorder *r, uint64_t linear, unsigned char 
 {
   const struct lb_host *host = &r->host;
   unsigned char *mapped = host->map ? host->map(host->data, linear, size) : NULL;
+
   if (mapped && is_write)
     memcpy(mapped, bytes, size);
   else if (mapped)
@@ -49,8 +50,10 @@ static int ds_piece(const struct lb_recorder *r, uint64_t linear, unsigned char 
 int ds_access(const struct lb_recorder *r, uint64_t linear, void *bytes, size_t size, bool is_write)
 {
   unsigned char *next = bytes;
+
   while (size) {
     size_t piece = DS_PAGE - linear % DS_PAGE;
+
     if (piece > size)
       piece = size;
     int result = ds_piece(r, linear, next, piece, is_write);
@@ -74,6 +77,7 @@ int lb_ds_decode(bool is_64, const void *bytes, size_t size, struct lb_ds_area *
   struct lb_ds_area area = {.is_64 = is_64};
   uint64_t *fields[] = {&area.bts_base,  &area.bts_index,  &area.bts_maximum,  &area.bts_threshold,
                         &area.pebs_base, &area.pebs_index, &area.pebs_maximum, &area.pebs_threshold};
+
   if (size < (is_64 ? 0x40 : 0x30))
     return LB_E_TRUNCATED;
   for (unsigned i = 0; i < 8; i++)
@@ -91,6 +95,7 @@ int ds_area_read(const struct lb_recorder *r, struct lb_ds_area *ret_area)
   bool is_64 = lb_recorder_ds_is_64(r);
   size_t size = is_64 ? 0x40 : 0x30;
   int result = ds_access(r, r->ds.area, bytes, size, false);
+
   return result < 0 ? result : lb_ds_decode(is_64, bytes, size, ret_area);
 }
 

@@ -38,6 +38,7 @@ static uint32_t buffer_check(const struct buffer *b)
 {
   uint32_t broken = 0;
   uint64_t length = b->maximum - b->base;
+
   if (b->base % 4)
     broken |= b->alignment;
   if (b->maximum < b->base || length < b->least || length == 0)
@@ -57,6 +58,7 @@ static uint32_t page_check(const struct lb_ds_facts *facts, uint64_t linear)
 {
   unsigned page = facts->page(facts->data, linear);
   uint32_t broken = 0;
+
   if (!(page & LB_DS_PAGE_PRESENT))
     return RULE(NOT_PRESENT);
   if (!(page & LB_DS_PAGE_ACCESSED) || !(page & LB_DS_PAGE_DIRTY))
@@ -77,8 +79,10 @@ static uint32_t range_check(const struct lb_ds_facts *facts, const struct range 
   uint32_t broken = 0;
   uint64_t first = range->first / PAGE;
   uint64_t last = (range->first + range->size - 1) / PAGE;
+
   for (uint64_t i = 0; range->size && i < PAGES_MAX && i <= last - first; i++) {
     uint64_t linear = (first + i) * PAGE;
+
     if (facts->page)
       broken |= page_check(facts, linear);
     if (facts->a20_is_masked && linear >> 20 & 1)
@@ -98,6 +102,7 @@ static uint32_t interrupt_check(const struct lb_ds_facts *facts)
 {
   uint32_t broken = 0;
   unsigned mode = facts->lvt_perf >> 8 & 7; /* 0 fixed, 4 NMI: an NMI goes through vector 2's gate */
+
   if (!facts->apic_is_enabled)
     return RULE(NO_APIC);
   if (facts->lvt_perf >> 16 & 1 || (mode != 0 && mode != 4))
@@ -110,6 +115,7 @@ static uint32_t interrupt_check(const struct lb_ds_facts *facts)
 static uint32_t facts_check(const struct lb_ds_facts *facts, const struct range *ranges, unsigned count)
 {
   uint32_t broken = interrupt_check(facts);
+
   if (facts->is_shared)
     broken |= RULE(SHARED);
   for (unsigned i = 0; i < count; i++)
@@ -140,6 +146,7 @@ static uint64_t pebs_record(const struct lb_recorder *r)
 static uint32_t circular_check(const struct lb_recorder *r, const struct lb_ds_area *area)
 {
   bool is_circular = unit_debugctl(r, LB_DEBUGCTL_BTS) && !unit_debugctl(r, LB_DEBUGCTL_BTINT);
+
   return is_circular && area->bts_threshold <= area->bts_maximum ? RULE(BTS_CIRCULAR) : 0;
 }
 
@@ -168,6 +175,7 @@ static uint32_t area_check(const struct lb_recorder *r, const struct lb_ds_area 
                         .index_rule = RULE(PEBS_INDEX),
                         .threshold_rule = RULE(PEBS_THRESHOLD)};
   uint32_t broken = bts_is_used(r, area) ? buffer_check(&bts) | circular_check(r, area) : 0;
+
   if (r->ds.area % 4)
     broken |= RULE(AREA_ALIGNMENT);
   if (pebs_is_used(r))
@@ -185,6 +193,7 @@ static uint64_t length_of(uint64_t base, uint64_t maximum)
 uint32_t lb_ds_check(const struct lb_recorder *recorder, const struct lb_ds_facts *facts)
 {
   struct lb_ds_area area;
+
   if (ds_area_read(recorder, &area) < 0)
     return RULE(UNREADABLE);
   bool has_pebs = pebs_is_used(recorder);

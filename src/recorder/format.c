@@ -20,6 +20,7 @@ static bool is_bit(uint64_t value, unsigned bit)
 static bool is_sign_extended(uint64_t value, unsigned high)
 {
   uint64_t mask = unit_mask(high + 1) & ~unit_mask(47);
+
   return (value & mask) == 0 || (value & mask) == mask;
 }
 
@@ -59,6 +60,7 @@ bool format_to_is_legal(const struct lb_recorder *r, uint64_t value)
 bool format_info_is_legal(const struct lb_recorder *r, uint64_t value)
 {
   uint64_t reserved = unit_mask(61) & ~unit_mask(16);
+
   return r->cpu->lbr->write_rule != LB_WRITE_CANONICAL || !(value & reserved);
 }
 
@@ -74,6 +76,7 @@ static void decode_from_flags(struct lb_record *record, unsigned flags)
 static void decode_info(const struct lb_cpu *cpu, struct lb_record *record)
 {
   uint64_t info = record->raw.info;
+
   record->has_mispredicted = true;
   record->is_mispredicted = is_bit(info, 63);
   record->has_tsx = lb_cpu_has(cpu, LB_FEATURE_TSX);
@@ -104,6 +107,7 @@ static void decode_amd_v2(const struct lb_cpu *cpu, struct lb_record *record)
 struct lb_record format_decode(const struct lb_cpu *cpu, unsigned format, const struct lb_raw *raw)
 {
   struct lb_record record = {.raw = *raw, .from = raw->from, .to = raw->to, .kind = LB_BRANCH_KINDS};
+
   record.is_empty = !raw->from && !raw->to && !raw->info;
   switch (format) {
   case LB_FORMAT_EIP_FLAGS:

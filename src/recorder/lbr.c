@@ -60,6 +60,7 @@ bool lbr_is_on(const struct lb_recorder *r)
 static uint64_t select_effective(const struct lb_recorder *r)
 {
   uint64_t select = r->lbr.select;
+
   if (!lb_cpu_quirk(r->cpu, LB_QUIRK_NHM_SELECT))
     return select;
   if (select & LBR_SELECT_CLASS(LB_CLASS_NEAR_IND_JMP))
@@ -119,6 +120,7 @@ static bool is_special(const struct lb_recorder *r)
 {
   bool is_odd = r->depth & (r->depth - 1); /* lb_recorder_branch wraps by a mask */
   bool one_ring = unit_is_arch(r) && (!ring_is_taken(r, false) || !ring_is_taken(r, true));
+
   return is_odd || one_ring || logs_events(r) || unit_option(r, LB_OPTION_LBR_CPL_OF_SOURCE) ||
          (unit_has_cycles(r) && !r->lbr.cycles_valid) || unit_option(r, LB_OPTION_LER_OF_EXECUTED);
 }
@@ -127,9 +129,11 @@ static bool is_special(const struct lb_recorder *r)
 static void filter_fast(struct lb_recorder *r)
 {
   uint32_t never = is_special(r) ? UINT32_MAX : UINT32_C(1) << LB_BRANCH_TSX_ABORT;
+
   for (unsigned cpl = 0; cpl < 4; cpl++)
     for (unsigned kind = 0; kind < LB_BRANCH_KINDS; kind++) {
       bool is_fast = r->armed == ARMED_LBR && (r->lbr_kinds[cpl != 0] & ~never) >> kind & 1;
+
       r->fast[cpl][kind] = is_fast ? (uint16_t)(r->info_top[kind] << 8 | (kind + 1)) : LB_LONG_WAY;
     }
 }
@@ -138,6 +142,7 @@ void lbr_filter(struct lb_recorder *r)
 {
   uint32_t taken = 0;
   uint32_t popping = 0;
+
   for (unsigned kind = 0; kind < LB_BRANCH_KINDS; kind++)
     if (kind_exists(r, kind) && class_is_taken(r, lb_branch_kind_class(kind)))
       taken |= UINT32_C(1) << kind;
@@ -165,6 +170,7 @@ static uint64_t tsx_flags(const struct lb_recorder *r, const struct lb_branch *b
 static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
 {
   uint64_t info = (uint64_t)r->info_top[b->kind] << 56;
+
   if (!r->lbr.cycles_valid)
     info &= ~(UINT64_C(1) << 60);
   for (unsigned i = 0; i < 4; i++) {
@@ -179,6 +185,7 @@ static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
 static void put_cycles(struct lb_recorder *r, struct lb_slot *slot)
 {
   uint64_t cycles = r->lbr.cycles_valid ? r->cycles : 0;
+
   slot->to |= cycles << 48 & r->to_cycles;
   slot->info |= cycles & r->info_cycles;
   r->cycles = 0;
@@ -192,6 +199,7 @@ static void put_cycles(struct lb_recorder *r, struct lb_slot *slot)
 static void format_arch(struct lb_recorder *r)
 {
   uint32_t leaf = r->cpu->leaf_1c[2];
+
   r->set[1].info = leaf & 1 ? UINT64_C(1) << 63 : 0;
   r->info_cycles = leaf & 2 ? 0xFFFF : 0;
   for (unsigned kind = 0; kind < LB_BRANCH_KINDS; kind++)
@@ -264,6 +272,7 @@ static void lbr_encode(struct lb_recorder *r, const struct lb_branch *b, struct 
   unsigned mispredicted = b->flags & LB_BRANCH_MISPREDICTED;
   uint64_t from = lbr_address(r, b->from, b->from_base, b->flags & LB_BRANCH_FROM_32);
   uint64_t to = lbr_address(r, b->to, b->to_base, b->flags & LB_BRANCH_TO_32);
+
   slot->from = (from & r->keep[0][0]) | r->set[mispredicted].from;
   slot->to = (to & r->keep[0][1]) | r->set[mispredicted].to;
   slot->info = r->set[mispredicted].info | (uint64_t)(b->kind + 1) << SLOT_KIND_SHIFT;
@@ -280,6 +289,7 @@ static void lbr_encode(struct lb_recorder *r, const struct lb_branch *b, struct 
 static void lbr_pop(struct lb_recorder *r)
 {
   unsigned tos = lbr_tos(r);
+
   r->entries[tos] = (struct lb_slot){0};
   lbr_set_tos(r, (tos ? tos : r->depth) - 1);
 }
@@ -287,6 +297,7 @@ static void lbr_pop(struct lb_recorder *r)
 static struct lb_slot *lbr_push(struct lb_recorder *r, const struct lb_branch *b)
 {
   unsigned top = (unsigned)(r->next / sizeof(struct lb_slot));
+
   lbr_encode(r, b, &r->entries[top]);
   lbr_set_tos(r, top);
   return &r->entries[top];
@@ -308,6 +319,7 @@ static void lbr_leave_out(struct lb_recorder *r, const struct lb_branch *b, bool
     uint64_t cycles = r->cycles;
     bool valid = r->lbr.cycles_valid;
     uint8_t events[sizeof(r->lbr.events)];
+
     memcpy(events, r->lbr.events, sizeof(events));
     lbr_encode(r, b, &r->lbr.executed);
     r->cycles = cycles; /* this is no LBR update: the clock and the event counts continue */
@@ -325,6 +337,7 @@ static bool is_no_branch(const struct lb_recorder *r, const struct lb_branch *b)
 void lbr_take(struct lb_recorder *r, const struct lb_branch *b)
 {
   bool is_user = (unit_option(r, LB_OPTION_LBR_CPL_OF_SOURCE) ? b->from_cpl : b->to_cpl) != 0;
+
   if (!(r->lbr_kinds[is_user] >> b->kind & 1)) {
     lbr_leave_out(r, b, is_user);
     return;
@@ -369,6 +382,7 @@ void lbr_brs_begin(struct lb_recorder *r, bool wants_pmi)
 void lbr_brs_take(struct lb_recorder *r, const struct lb_branch *b)
 {
   unsigned offset = (r->lbr.extn & EXTN_MSROFF) >> EXTN_MSROFF_SHIFT;
+
   lbr_encode(r, b, &r->entries[offset]);
   lbr_set_tos(r, offset);
   offset = (offset + 1) % r->depth;
@@ -388,6 +402,7 @@ const struct lb_slot *lbr_newest(const struct lb_recorder *r)
 void lbr_ler_update(struct lb_recorder *r)
 {
   bool executed = ler_is_of_executed(r) && !unit_has_pair(r); /* the pair has no filter */
+
   r->lbr.ler = executed ? r->lbr.executed : *lbr_newest(r);
 }
 
@@ -404,46 +419,4 @@ unsigned lbr_index(const struct lb_recorder *r, unsigned age)
 {
   assert(age < r->depth);
   return (lbr_tos(r) + r->depth - age) % r->depth;
-}
-
-int lb_recorder_entry(const struct lb_recorder *r, unsigned age, struct lb_record *ret_record)
-{
-  if (age >= r->depth)
-    return LB_E_NO_ENTRY;
-  unsigned index = lbr_index(r, age);
-  struct lb_raw raw = slot_raw(&r->entries[index]);
-  *ret_record = lb_record_decode(r->cpu, &raw);
-  ret_record->index = r->cpu->lbr->is_newest_first ? age : index;
-  ret_record->kind = (uint8_t)slot_kind(&r->entries[index]);
-  return 0;
-}
-
-unsigned lb_recorder_used(const struct lb_recorder *r)
-{
-  unsigned used = 0;
-  for (unsigned i = 0; i < r->depth; i++) {
-    struct lb_raw raw = slot_raw(&r->entries[i]);
-    used += !lb_record_decode(r->cpu, &raw).is_empty;
-  }
-  return used;
-}
-
-int lb_recorder_ler(const struct lb_recorder *r, struct lb_record *ret_record)
-{
-  if (!lb_cpu_has(r->cpu, LB_FEATURE_LER))
-    return LB_E_NO_ENTRY;
-  struct lb_raw raw = slot_raw(&r->lbr.ler);
-  *ret_record = format_decode(r->cpu, lb_cpu_pair_format(r->cpu), &raw);
-  ret_record->kind = (uint8_t)slot_kind(&r->lbr.ler);
-  return 0;
-}
-
-bool lb_recorder_is_recording(const struct lb_recorder *r)
-{
-  return r->armed & (ARMED_LBR | ARMED_BRS);
-}
-
-bool lb_recorder_takes(const struct lb_recorder *r, unsigned kind, unsigned to_cpl)
-{
-  return (r->armed & ARMED_LBR) && (r->lbr_kinds[to_cpl != 0] >> kind & 1);
 }

@@ -11,6 +11,7 @@
 static uint64_t debugctl_bits(const struct lb_recorder *r, const enum lb_debugctl_bit *bits, size_t count)
 {
   uint64_t mask = 0;
+
   for (size_t i = 0; i < count; i++)
     mask |= lb_cpu_debugctl(r->cpu, bits[i]);
   return mask;
@@ -74,6 +75,7 @@ void lb_recorder_init_signal(struct lb_recorder *r, const struct lb_branch *tran
 {
   static const enum lb_debugctl_bit ds_bits[] = {LB_DEBUGCTL_TR, LB_DEBUGCTL_BTS, LB_DEBUGCTL_BTINT};
   struct lb_branch branch = *transfer;
+
   branch.kind = LB_BRANCH_INIT;
   if (unit_is_arch(r) && (r->armed & ARMED_LBR))
     lbr_take(r, &branch);
@@ -95,6 +97,7 @@ void lb_recorder_init_signal(struct lb_recorder *r, const struct lb_branch *tran
 static void amd_record(struct lb_recorder *r, const struct lb_branch *transfer, unsigned kind)
 {
   struct lb_branch branch = *transfer;
+
   branch.kind = (uint8_t)kind;
   if (kind == LB_BRANCH_INTERRUPT && (r->armed & (unit_has_pair(r) ? ARMED_PAIR : ARMED_LBR)))
     lbr_ler_update(r);
@@ -107,6 +110,7 @@ static void amd_record(struct lb_recorder *r, const struct lb_branch *transfer, 
 void lb_recorder_smi(struct lb_recorder *r, const struct lb_branch *entry)
 {
   static const enum lb_debugctl_bit stopped[] = {LB_DEBUGCTL_LBR, LB_DEBUGCTL_BTF, LB_DEBUGCTL_TR, LB_DEBUGCTL_BTS};
+
   if (r->smm.is_inside)
     return;
   if (unit_is_amd(r))
@@ -127,6 +131,7 @@ void lb_recorder_smi(struct lb_recorder *r, const struct lb_branch *entry)
 static void rsm_record(struct lb_recorder *r, const struct lb_branch *resumed)
 {
   struct lb_branch branch = *resumed;
+
   branch.kind = LB_BRANCH_RSM;
   branch.from = branch.to;
   branch.from_base = branch.to_base;

@@ -11,6 +11,7 @@
 static unsigned entry_at(const struct lb_recorder *r, unsigned number)
 {
   bool by_age = r->cpu->lbr->is_newest_first;
+
   return by_age ? lbr_index(r, number) : number;
 }
 
@@ -70,6 +71,7 @@ static uint64_t read_lbr(const struct lb_recorder *r, unsigned id, unsigned numb
   const struct lb_slot *newest = lbr_newest(r);
   const struct lb_slot *ler = &r->lbr.ler;
   const struct lb_slot *entry = &r->entries[entry_at(r, number)];
+
   switch (id) {
   case LB_REG_LBR:
     return (entry->from & UINT32_MAX) | entry->to << 32;
@@ -136,6 +138,7 @@ enum lb_msr_answer lb_recorder_rdmsr(const struct lb_recorder *r, uint32_t msr, 
 {
   unsigned number;
   int id = lb_cpu_register_at(r->cpu, msr, &number);
+
   if (id < 0)
     return LB_MSR_FOREIGN;
   if (is_absent(r, (unsigned)id, number))
@@ -150,6 +153,7 @@ static bool write_debugctl(struct lb_recorder *r, uint64_t value)
 {
   const struct lb_debugctl *layout = r->cpu->debugctl;
   uint64_t faults = layout->faults;
+
   if (!unit_has_tsx(r)) /* the RTM bit goes with the feature */
     faults |= lb_cpu_debugctl(r->cpu, LB_DEBUGCTL_RTM);
   if (unit_option(r, LB_OPTION_AMD_STRICT_DEBUGCTL) && unit_is_amd(r))
@@ -164,6 +168,7 @@ static bool write_debugctl(struct lb_recorder *r, uint64_t value)
 static bool write_select(struct lb_recorder *r, uint64_t value)
 {
   const struct lb_lbr_class *class = r->cpu->lbr;
+
   if (value & ~(class->select_mask | class->select_ignored))
     return false;
   r->lbr.select = value & class->select_mask;
@@ -174,6 +179,7 @@ static bool write_select(struct lb_recorder *r, uint64_t value)
 static bool write_tos(struct lb_recorder *r, uint64_t value)
 {
   const struct lb_lbr_class *class = r->cpu->lbr;
+
   if (!class->tos_is_writable || (class->tos_excess_faults && value >= r->depth))
     return false;
   lbr_set_tos(r, (unsigned)value & (r->depth - 1));
@@ -184,6 +190,7 @@ static bool write_tos(struct lb_recorder *r, uint64_t value)
 static uint64_t arch_info_bits(const struct lb_recorder *r)
 {
   uint64_t bits = UINT64_C(0xFF) << 56 | 0xFFFF;
+
   for (unsigned i = 0; i < 4; i++)
     if (r->cpu->leaf_1c[2] >> (16 + i) & 1)
       bits |= UINT64_C(3) << (32 + 2 * i);
@@ -235,6 +242,7 @@ static bool write_slot(const struct lb_recorder *r, unsigned id, struct lb_slot 
 static bool write_entry(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   struct lb_slot *entry = &r->entries[entry_at(r, number)];
+
   if (r->cpu->lbr->write_rule == LB_WRITE_NEVER || !write_slot(r, id, entry, value))
     return false;
   entry->info &= ~SLOT_KIND; /* written by software: not a branch that we recorded */
@@ -252,6 +260,7 @@ static bool write_ctl(struct lb_recorder *r, uint64_t value)
 {
   uint32_t can = r->cpu->leaf_1c[1];
   uint64_t allowed = LBR_CTL_LBREN;
+
   allowed |= can & 1 ? LBR_CTL_OS | LBR_CTL_USR : 0;
   allowed |= can & 2 ? UINT64_C(0x7F0000) : 0;
   allowed |= can & 4 ? LBR_CTL_CALL_STACK : 0;
@@ -278,6 +287,7 @@ static bool write_depth(struct lb_recorder *r, uint64_t value)
 static bool write_brs(struct lb_recorder *r, uint64_t value)
 {
   bool holds = r->lbr.is_holding && !(value & EXTN_BRSMEN);
+
   if ((value & EXTN_MUST_BE_SET) != EXTN_MUST_BE_SET)
     return false;
   r->lbr.extn = value & (EXTN_BRSMEN | EXTN_MUST_BE_SET | EXTN_VB | EXTN_MSROFF | EXTN_PMC);
@@ -347,6 +357,7 @@ enum lb_msr_answer lb_recorder_wrmsr(struct lb_recorder *r, uint32_t msr, uint64
 {
   unsigned number;
   int id = lb_cpu_register_at(r->cpu, msr, &number);
+
   if (id < 0)
     return LB_MSR_FOREIGN;
   if (is_absent(r, (unsigned)id, number))

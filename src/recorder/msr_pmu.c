@@ -72,6 +72,7 @@ static bool write_ds_area(struct lb_recorder *r, uint64_t value)
 static bool write_misc_enable(struct lb_recorder *r, uint64_t value)
 {
   uint64_t ours = MISC_ENABLE_PERFMON | MISC_ENABLE_BTS_UNAVAILABLE | MISC_ENABLE_PEBS_UNAVAILABLE;
+
   r->misc_enable = (value & ~ours) | (r->misc_enable & ours);
   return true;
 }
@@ -80,6 +81,7 @@ static bool write_misc_enable(struct lb_recorder *r, uint64_t value)
 static bool write_data_cfg(struct lb_recorder *r, uint64_t value)
 {
   bool has_counters = r->cpu->ds->pebs == LB_PEBS_6;
+
   return msr_write_masked(&r->ds.data_cfg, value,
                           has_counters ? UINT64_C(0xFFFFFFFF00003F) | UINT64_C(0xFF000000) : UINT64_C(0xFF00000F));
 }
@@ -97,6 +99,7 @@ static bool write_reload(struct lb_recorder *r, unsigned id, unsigned number, ui
 static bool write_pebs_enable(struct lb_recorder *r, uint64_t value)
 {
   uint64_t allowed = r->misc_enable & MISC_ENABLE_PEBS_UNAVAILABLE ? 0 : r->cpu->pmu->pebs_enable;
+
   if (r->cpu->pmu->pebs_is_lax)
     value &= allowed;
   if (!msr_write_masked(&r->ds.pebs_enable, value, allowed))
@@ -132,6 +135,7 @@ bool msr_write_ds(struct lb_recorder *r, unsigned id, unsigned number, uint64_t 
 static bool write_counter(struct lb_recorder *r, unsigned id, unsigned number, uint64_t value)
 {
   uint64_t mask = unit_mask(r->cpu->pmu->width);
+
   if ((id == LB_REG_A_PMC || id == LB_REG_GP_CTR) && value & ~mask)
     return false;
   if (id == LB_REG_PMC) /* bits 31:0, sign-extended: SDM 18.2.5 */
@@ -143,6 +147,7 @@ static bool write_counter(struct lb_recorder *r, unsigned id, unsigned number, u
 static bool write_fixed(struct lb_recorder *r, unsigned number, uint64_t value)
 {
   uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);
+
   if (value & ~mask && !r->cpu->pmu->fixed_is_lax)
     return false;
   r->pmu.fixed[number] = value & mask;
@@ -152,6 +157,7 @@ static bool write_fixed(struct lb_recorder *r, unsigned number, uint64_t value)
 static bool write_evtsel(struct lb_recorder *r, unsigned number, uint64_t value)
 {
   uint64_t bits = pmu_evtsel_bits(r, number);
+
   if (value & ~bits && !r->cpu->pmu->evtsel_is_lax)
     return false;
   pmu_select(r, number, value & bits);
@@ -163,8 +169,10 @@ static bool write_evtsel(struct lb_recorder *r, unsigned number, uint64_t value)
 static bool write_fixed_ctrl(struct lb_recorder *r, uint64_t value)
 {
   uint64_t allowed = 0, exists = pmu_fixed_mask(r);
+
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
     uint64_t field = r->cpu->pmu->version >= 3 ? 0xF : 0xB; /* AnyThread came with version 3 */
+
     field = field << (4 * i) | (unit_has_adaptive_pebs(r) ? FIXED_ADAPTIVE(i) : 0);
     allowed |= exists >> i & 1 ? field : 0;
   }

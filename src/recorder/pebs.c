@@ -74,6 +74,7 @@ static void put_fields(struct cursor *cursor, const struct lb_registers *registe
 static unsigned record_format(const struct lb_recorder *r)
 {
   unsigned pebs = r->cpu->ds->pebs;
+
   return pebs == LB_PEBS_P4 && lb_recorder_ds_is_64(r) ? LB_PEBS_0 : pebs;
 }
 
@@ -87,6 +88,7 @@ static bool is_adaptive(unsigned format)
 static unsigned ones(uint64_t bits)
 {
   unsigned count = 0;
+
   for (; bits; bits &= bits - 1)
     count++;
   return count;
@@ -96,6 +98,7 @@ static unsigned ones(uint64_t bits)
 static size_t adaptive_head_size(uint64_t config)
 {
   size_t size = 32;
+
   size += config & GROUP_MEMORY ? 8 * LENGTH(memory_order) : 0;
   size += config & GROUP_GPRS ? 8 * LENGTH(gpr_order) : 0;
   size += config & GROUP_XMM ? 256 : 0;
@@ -106,6 +109,7 @@ static size_t adaptive_head_size(uint64_t config)
 static size_t adaptive_size(uint64_t config)
 {
   size_t size = adaptive_head_size(config);
+
   if (!(config & (GROUP_COUNTERS | GROUP_METRICS)))
     return size;
   size += HEADER_SIZE;
@@ -119,6 +123,7 @@ static void put_lbrs(struct lb_recorder *r, struct cursor *cursor, unsigned coun
 {
   for (unsigned age = 0; age < count; age++) {
     struct lb_raw raw = {0};
+
     if (age < r->depth)
       raw = slot_raw(&r->entries[lbr_index(r, age)]);
     put(cursor, raw.from);
@@ -132,6 +137,7 @@ static void put_counters(const struct lb_recorder *r, struct cursor *cursor, uin
 {
   uint64_t general = config & GROUP_COUNTERS ? CONFIG_GENERAL(config) : 0;
   uint64_t fixed = config & GROUP_COUNTERS ? CONFIG_FIXED(config) : 0;
+
   put(cursor, general | fixed << 32);
   put(cursor, config & GROUP_METRICS ? HEADER_METRICS : 0);
   for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
@@ -167,6 +173,7 @@ static uint64_t record_config(const struct lb_recorder *r, uint64_t counters)
 size_t pebs_record_size(const struct lb_recorder *r, uint64_t counters)
 {
   unsigned format = record_format(r);
+
   return is_adaptive(format) ? adaptive_size(record_config(r, counters)) : lb_pebs_size(format);
 }
 
@@ -176,6 +183,7 @@ static void put_adaptive(struct lb_recorder *r, struct cursor *cursor, const str
 {
   uint64_t config = record_config(r, counters);
   uint64_t latency = unit_has_timed_pebs(r) ? registers->retire_latency & 0xFFFF : 0;
+
   put(cursor, (config & UINT32_MAX) | latency << 32 | (uint64_t)adaptive_size(config) << 48);
   put(cursor, registers->eventing_ip);
   put(cursor, counters);
@@ -203,6 +211,7 @@ static size_t record_pack(struct lb_recorder *r, unsigned char *bytes, const str
 {
   unsigned format = record_format(r);
   struct cursor cursor = {.at = bytes, .word = format == LB_PEBS_P4 ? 4 : 8};
+
   if (is_adaptive(format)) {
     put_adaptive(r, &cursor, registers, r->ds.due);
   } else {
@@ -222,6 +231,7 @@ uint64_t pebs_samplers(const struct lb_recorder *r)
   const struct lb_pmu *pmu = r->cpu->pmu;
   bool is_latency = lb_cpu_has(r->cpu, LB_FEATURE_LOAD_LATENCY) && pmu->version < 5;
   uint64_t fixed = is_latency ? 0 : pmu->pebs_enable & unit_mask(pmu->fixed) << 32;
+
   return unit_mask(pmu->pebs_counters) | fixed;
 }
 
@@ -235,6 +245,7 @@ static unsigned fixed_resets(const struct lb_recorder *r)
 size_t pebs_area_size(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
+
   if (!lb_recorder_ds_is_64(r))
     return 0x30;
   if (pebs_samplers(r) >> 32)
@@ -246,6 +257,7 @@ static int reset_read(struct lb_recorder *r, unsigned offset, unsigned width, ui
 {
   unsigned char bytes[8];
   int result = ds_access(r, r->ds.area + offset, bytes, sizeof(bytes), false);
+
   if (result >= 0)
     *counter = bytes_get_u64(bytes) & unit_mask(width);
   return result;
@@ -258,6 +270,7 @@ static int counters_reload(struct lb_recorder *r)
   const struct lb_pmu *pmu = r->cpu->pmu;
   unsigned resets = ds_layout(lb_recorder_ds_is_64(r))->resets;
   int result = 0;
+
   for (unsigned i = 0; i < pmu->counters && result >= 0; i++)
     if (r->ds.due >> i & 1)
       result = reset_read(r, resets + (pmu->kind == LB_PMU_P4 ? 0 : 8 * i), pmu->width, &r->pmu.counter[i]);
@@ -278,6 +291,7 @@ static void record_to_pt(struct lb_recorder *r)
 {
   uint64_t due = r->ds.due;
   bool interrupts = r->ds.pebs_enable & PEBS_PMI_EACH;
+
   for (unsigned i = 0; i < r->cpu->pmu->counters; i++)
     if (due >> i & 1)
       r->pmu.counter[i] = r->ds.reload[i];
@@ -295,6 +309,7 @@ static int index_write(struct lb_recorder *r, uint64_t index)
   bool is_64 = lb_recorder_ds_is_64(r);
   unsigned word = ds_layout(is_64)->word;
   unsigned char bytes[8];
+
   bytes_put_u64(bytes, index);
   return ds_access(r, r->ds.area + 5 * word, bytes, word, true);
 }
@@ -305,6 +320,7 @@ static int record_store(struct lb_recorder *r, struct lb_ds_area *area, const st
   unsigned char bytes[RECORD_MAX];
   size_t size = record_pack(r, bytes, registers);
   uint64_t index = area->pebs_index;
+
   if (index < area->pebs_base || index > area->pebs_maximum || area->pebs_maximum - index < size) {
     if (lb_cpu_quirk(r->cpu, LB_QUIRK_PEBS_BOUNDS_STATUS)) /* SDM 18.7.1.3 */
       pmi_buffer_overflow(r);
@@ -323,6 +339,7 @@ int lb_recorder_pebs_assist(struct lb_recorder *r, const struct lb_registers *re
   struct lb_ds_area area;
   int written = 0;
   bool interrupts = false;
+
   if (!r->ds.due || !ds_is_available(r))
     goto out;
   if (output_is_pt(r)) {
@@ -354,10 +371,12 @@ static int decode_fixed(unsigned pebs, const unsigned char *bytes, size_t size, 
 {
   unsigned word = pebs == LB_PEBS_P4 ? 4 : 8;
   size_t length = lb_pebs_size(pebs);
+
   if (size < length)
     return LB_E_TRUNCATED;
   for (size_t i = 0; i < length / word; i++) {
     uint64_t value = word == 8 ? bytes_get_u64(bytes + 8 * i) : bytes_get_u32(bytes + 4 * i);
+
     *(order[i] == STATUS_WORD ? status : field_of(registers, order[i])) = value;
   }
   return (int)length;
@@ -417,6 +436,7 @@ int lb_pebs_decode(unsigned pebs, const void *bytes, size_t size, struct lb_regi
   struct lb_registers registers = {0};
   uint64_t status = 0;
   int result = LB_E_NO_FIELD;
+
   if (is_adaptive(pebs))
     result = decode_adaptive(bytes, size, &registers, &status);
   else if (pebs < LB_PEBS_NONE)

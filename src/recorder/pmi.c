@@ -53,6 +53,7 @@ static void freeze(struct lb_recorder *r, unsigned causes)
 void pmi_buffer_overflow(struct lb_recorder *r)
 {
   bool shown = !lb_cpu_quirk(r->cpu, LB_QUIRK_AJ69) || unit_debugctl(r, LB_DEBUGCTL_FREEZE_PERFMON_ON_PMI);
+
   if (pmu_has_status(r) && shown)
     r->pmu.status |= STATUS_OVF_BUFFER;
 }
@@ -84,6 +85,7 @@ void lb_recorder_hold_pmi(struct lb_recorder *r)
 void lb_recorder_release_pmi(struct lb_recorder *r)
 {
   unsigned causes = r->pmu.wanted;
+
   r->pmu.is_held = false;
   r->pmu.wanted = 0;
   if (causes)

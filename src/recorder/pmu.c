@@ -28,6 +28,7 @@ static bool is_amd(const struct lb_recorder *r)
 bool pmu_has_status(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
+
   return (pmu->kind == LB_PMU_ARCH && pmu->version >= 2) || pmu->kind == LB_PMU_AMD_V2;
 }
 
@@ -56,12 +57,14 @@ uint64_t pmu_in_use(const struct lb_recorder *r)
 {
   uint64_t used = 0;
   bool interrupts = r->ds.pebs_enable != 0;
+
   for (unsigned i = 0; i < r->cpu->pmu->counters && i < LB_COUNTERS_MAX; i++) {
     used |= (uint64_t)((r->pmu.select[i] & 0xFF) != 0) << i;
     interrupts |= (r->pmu.select[i] & EVTSEL_INT) != 0;
   }
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
     unsigned control = r->pmu.fixed_ctrl >> (4 * i) & 0xF;
+
     used |= (uint64_t)((control & 3) != 0) << (32 + i);
     interrupts |= (control & 8) != 0;
   }
@@ -71,6 +74,7 @@ uint64_t pmu_in_use(const struct lb_recorder *r)
 uint64_t pmu_evtsel_bits(const struct lb_recorder *r, unsigned counter)
 {
   uint64_t bits = r->cpu->pmu->evtsel;
+
   if (unit_has_tsx(r))
     bits |= UINT64_C(1) << 32; /* IN_TX */
   if (unit_has_tsx(r) && counter >= 2)
@@ -148,6 +152,7 @@ int lb_recorder_unmodelled(const struct lb_recorder *r, unsigned index, uint64_t
 uint64_t pmu_outcomes(const struct lb_progress *progress, uint32_t outcomes)
 {
   uint64_t count = 0;
+
   for (unsigned i = 0; i < LB_OUTCOMES; i++) {
     count += outcomes >> i & 1 ? progress->predicted[i] : 0;
     count += outcomes >> (16 + i) & 1 ? progress->mispredicted[i] : 0;
@@ -169,6 +174,7 @@ static uint64_t event_count(const struct lb_pmu_event *event, const struct lb_pr
 static uint64_t threshold_count(uint64_t select, uint64_t count, uint64_t cycles)
 {
   uint64_t least = EVTSEL_CMASK(select);
+
   if (!least || !cycles)
     return count;
   uint64_t each = count / cycles, above = each + 1 == least ? count % cycles : 0;
@@ -181,6 +187,7 @@ static uint64_t threshold_count(uint64_t select, uint64_t count, uint64_t cycles
 static bool counter_is_on(const struct lb_recorder *r, unsigned i)
 {
   uint64_t enable = r->pmu.select[r->cpu->pmu->kind == LB_PMU_P6 ? 0 : i]; /* P6: one EN for both */
+
   if (!(enable & EVTSEL_EN))
     return false;
   return !pmu_has_status(r) || ((r->pmu.ctrl >> i & 1) && !(r->pmu.status & STATUS_CTR_FRZ));
@@ -191,6 +198,7 @@ static void pin_report(struct lb_recorder *r, unsigned i, bool is_overflow)
 {
   uint64_t pin = i < 4 ? lb_cpu_debugctl(r->cpu, (enum lb_debugctl_bit)(LB_DEBUGCTL_PB0 + i)) : 0;
   bool on_increment = r->pmu.select[i] & EVTSEL_PC;
+
   if (!pin || (r->debugctl & pin) || (!on_increment && !is_overflow))
     return;
   if (r->host.pin && !is_amd(r))
@@ -201,6 +209,7 @@ void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *ov
 {
   uint64_t mask = unit_mask(r->cpu->pmu->width);
   bool is_overflow = count > mask - r->pmu.counter[i];
+
   r->pmu.counter[i] = (r->pmu.counter[i] + count) & mask;
   *overflowed |= (uint64_t)is_overflow << i;
 }
@@ -216,8 +225,10 @@ bool lb_recorder_counts(const struct lb_recorder *r, enum lb_sum sum)
 static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
   uint64_t overflowed = 0;
+
   for (unsigned i = 0; i < r->cpu->pmu->counters; i++) {
     uint64_t select = r->pmu.select[i];
+
     if (!counter_is_on(r, i) || !(select & (progress->cpl ? EVTSEL_USR : EVTSEL_OS)))
       continue;
     uint64_t count = threshold_count(select, event_count(r->pmu.event[i], progress), progress->cycles);
@@ -227,6 +238,7 @@ static uint64_t general_progress(struct lb_recorder *r, const struct lb_progress
     pin_report(r, i, overflowed >> i & 1);
     if (i < 4 && (select & EVTSEL_EN_LBR_LOG)) {
       uint64_t sum = r->lbr.events[i] + count;
+
       r->lbr.events[i] = sum < 3 ? (uint8_t)sum : 3;
     }
   }
@@ -246,9 +258,11 @@ static uint64_t fixed_progress(struct lb_recorder *r, const struct lb_progress *
   };
   uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);
   uint64_t overflowed = 0;
+
   for (unsigned i = 0; i < r->cpu->pmu->fixed; i++) {
     unsigned control = r->pmu.fixed_ctrl >> (4 * i) & 0xF;
     bool is_on = (r->pmu.ctrl >> (32 + i) & 1) && !(r->pmu.status & STATUS_CTR_FRZ);
+
     if (!is_on || !(control & (progress->cpl ? 2 : 1)))
       continue;
     overflowed |= (uint64_t)(counts[i] > mask - r->pmu.fixed[i]) << (32 + i);
@@ -272,6 +286,7 @@ static bool overflow_interrupts(const struct lb_recorder *r, uint64_t overflowed
 static uint64_t brs_overflow(struct lb_recorder *r, uint64_t overflowed)
 {
   unsigned sampler = (r->lbr.extn & EXTN_PMC) >> EXTN_PMC_SHIFT;
+
   if (!lb_cpu_has(r->cpu, LB_FEATURE_BRS) || !(r->lbr.extn & EXTN_BRSMEN) || !(overflowed >> sampler & 1))
     return overflowed;
   lbr_brs_begin(r, (r->pmu.select[sampler] & EVTSEL_INT) != 0);

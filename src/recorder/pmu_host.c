@@ -23,6 +23,7 @@ bool lb_recorder_is_counting(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
   uint64_t enable = pmu->kind == LB_PMU_P4 ? CCCR_ENABLE : EVTSEL_EN;
+
   for (unsigned i = 0; i < pmu->counters && i < LB_COUNTERS_MAX; i++)
     if ((r->pmu.select[i] & enable) && (global_enables(r) >> i & 1))
       return true;
@@ -40,8 +41,10 @@ static uint64_t least(uint64_t a, uint64_t b)
 static uint64_t general_room(const struct lb_recorder *r)
 {
   uint64_t room = UINT64_MAX;
+
   for (unsigned i = 0; i < r->cpu->pmu->counters && i < LB_COUNTERS_MAX; i++) {
     uint64_t select = r->pmu.select[i];
+
     if (!(select & EVTSEL_EN) || !(select & (EVTSEL_USR | EVTSEL_OS)) || !(global_enables(r) >> i & 1))
       continue;
     room = select & EVTSEL_SINGLE ? 0 : least(room, unit_mask(r->cpu->pmu->width) - r->pmu.counter[i]);
@@ -52,6 +55,7 @@ static uint64_t general_room(const struct lb_recorder *r)
 uint64_t lb_recorder_progress_room(const struct lb_recorder *r)
 {
   const struct lb_pmu *pmu = r->cpu->pmu;
+
   if (pmu->kind == LB_PMU_P4 || pmu->kind == LB_PMU_P6 || r->ds.due) /* P6 has pins that report each increment */
     return 0;
   uint64_t room = general_room(r);
@@ -67,6 +71,7 @@ uint64_t lb_recorder_progress_room(const struct lb_recorder *r)
 bool lb_recorder_counts_slots(const struct lb_recorder *r)
 {
   bool has_fixed = r->cpu->pmu->fixed > 4; /* fixed counters 4 to 6 are three of the categories */
+
   return has_fixed || lb_recorder_counts_metric(r, LB_METRIC_RETIRING);
 }
 

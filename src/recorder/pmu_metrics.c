@@ -20,6 +20,7 @@ static bool metrics_are_on(const struct lb_recorder *r, unsigned levels)
 {
   uint64_t enables = STATUS_METRICS | UINT64_C(1) << (32 + SLOTS_FIXED);
   bool is_enabled = unit_has_metrics(r) && (r->pmu.ctrl & enables) == enables && !(r->pmu.status & STATUS_CTR_FRZ);
+
   return is_enabled && (r->pmu.fixed_ctrl >> (4 * SLOTS_FIXED) & levels);
 }
 
@@ -32,6 +33,7 @@ bool lb_recorder_counts_metric(const struct lb_recorder *r, enum lb_metric metri
 static void level_1_round(const uint64_t *shares, uint64_t total, uint64_t *ret_bytes)
 {
   uint64_t rest[LB_METRICS_LEVEL_1], left = WHOLE;
+
   for (unsigned i = 0; i < LB_METRICS_LEVEL_1; i++) {
     ret_bytes[i] = shares[i] * WHOLE / total;
     rest[i] = shares[i] * WHOLE % total;
@@ -39,6 +41,7 @@ static void level_1_round(const uint64_t *shares, uint64_t total, uint64_t *ret_
   }
   for (; left; left--) {
     unsigned most = 0;
+
     for (unsigned i = 1; i < LB_METRICS_LEVEL_1; i++)
       most = rest[i] > rest[most] ? i : most;
     ret_bytes[most]++;
@@ -49,6 +52,7 @@ static void level_1_round(const uint64_t *shares, uint64_t total, uint64_t *ret_
 uint64_t metrics_get(const struct lb_recorder *r)
 {
   uint64_t bytes[LB_METRICS] = {0}, total = 0, value = 0;
+
   for (unsigned i = 0; i < LB_METRICS_LEVEL_1; i++)
     total += r->pmu.shares[i];
   if (r->pmu.metrics_are_written || !total)
@@ -56,6 +60,7 @@ uint64_t metrics_get(const struct lb_recorder *r)
   level_1_round(r->pmu.shares, total, bytes);
   for (unsigned i = 0; i < metric_count(r); i++) {
     uint64_t most = i < LB_METRICS_LEVEL_1 ? WHOLE : bytes[i - LB_METRICS_LEVEL_1];
+
     if (i >= LB_METRICS_LEVEL_1)
       bytes[i] = r->pmu.shares[i] < total ? r->pmu.shares[i] * WHOLE / total : WHOLE;
     value |= (bytes[i] < most ? bytes[i] : most) << (8 * i);
@@ -80,6 +85,7 @@ uint64_t metrics_progress(struct lb_recorder *r, const struct lb_progress *progr
 {
   uint64_t mask = unit_mask(r->cpu->pmu->fixed_width);
   bool is_overflow = false;
+
   if (!progress->slots || !metrics_are_on(r, progress->cpl ? 2 : 1))
     return 0;
   for (unsigned i = 0; i < metric_count(r); i++) {

@@ -61,6 +61,7 @@ static uint64_t p4_event_count(const struct p4_event *event, uint64_t escr, cons
 {
   unsigned mask = escr >> 9 & 0xFFFF;
   uint32_t outcomes = event->outcomes;
+
   for (unsigned i = 0; i < 4 && event->by_outcome; i++)
     outcomes |= mask >> i & 1 ? by_mask[i] : 0;
   uint64_t count = (mask & event->mask) == event->mask ? progress_get(progress, event->field) : 0;
@@ -73,6 +74,7 @@ bool pmu_p4_cccr(struct lb_recorder *r, unsigned counter, uint64_t value)
   unsigned select = value >> 13 & 7;
   int index = escr_index(counter, select);
   uint64_t escr = index < 0 ? 0 : r->pmu.escr[index];
+
   r->pmu.select[counter] = value & UINT32_MAX;
   if ((value & CCCR_ENABLE) && !p4_event(select, escr))
     pmu_note_unmodelled(r, (uint64_t)select << 32 | (escr & 0x7FFFFE00));
@@ -83,6 +85,7 @@ static uint64_t p4_count(const struct lb_recorder *r, unsigned counter, const st
 {
   unsigned select = r->pmu.select[counter] >> 13 & 7;
   int index = escr_index(counter, select);
+
   if (index < 0 || !(r->pmu.escr[index] & (progress->cpl ? ESCR_USR : ESCR_OS)))
     return 0;
   const struct p4_event *event = p4_event(select, r->pmu.escr[index]);
@@ -93,9 +96,11 @@ static uint64_t p4_count(const struct lb_recorder *r, unsigned counter, const st
 uint64_t pmu_p4_progress(struct lb_recorder *r, const struct lb_progress *progress)
 {
   uint64_t interrupts = 0;
+
   for (unsigned i = 0; i < r->cpu->pmu->counters; i++) {
     uint64_t overflowed = 0;
     uint64_t count = r->pmu.select[i] & CCCR_ENABLE ? p4_count(r, i, progress) : 0;
+
     if (!count)
       continue;
     pmu_advance(r, i, count, &overflowed);

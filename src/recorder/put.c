@@ -10,6 +10,7 @@ static void put_entry(struct lb_recorder *r, unsigned id, unsigned number, uint6
 {
   unsigned index = r->cpu->lbr->is_newest_first ? lbr_index(r, number) : number;
   struct lb_slot *slot = &r->entries[index];
+
   switch (id) {
   case LB_REG_LBR:
     slot->from = value & UINT32_MAX;
@@ -102,6 +103,7 @@ enum lb_msr_answer lb_recorder_put(struct lb_recorder *r, uint32_t msr, uint64_t
 {
   unsigned number;
   int id = lb_cpu_register_at(r->cpu, msr, &number);
+
   if (id < 0)
     return LB_MSR_FOREIGN;
   bool is_entry = id == LB_REG_LBR_FROM || id == LB_REG_LBR_TO || id == LB_REG_LBR_INFO || id == LB_REG_LBR;

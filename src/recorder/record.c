@@ -32,6 +32,7 @@ static void step(struct lb_recorder *r, const struct lb_branch *branch)
 void lb_recorder_record(struct lb_recorder *r, const struct lb_branch *branch)
 {
   uint32_t armed = r->armed;
+
   assert(branch->kind < LB_BRANCH_KINDS);
   if (armed & ARMED_LBR)
     lbr_take(r, branch);
@@ -91,6 +92,7 @@ void lb_recorder_event(struct lb_recorder *r, const struct lb_event *event)
     .to_cpl = event->to_cpl,
     .flags = event->flags,
   };
+
   assert(event->kind < LB_BRANCH_KINDS);
   if (event->kind == LB_BRANCH_MACHINE_CHECK) /* SDM 17.4.9: DS recording is disabled */
     ds_stop(r);

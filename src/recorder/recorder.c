@@ -12,6 +12,7 @@
 static uint32_t armed_by_amd(const struct lb_recorder *r)
 {
   uint32_t armed = 0;
+
   if (unit_has_pair(r) && unit_debugctl(r, LB_DEBUGCTL_LBR))
     armed |= ARMED_PAIR;
   if (r->lbr.is_capturing && (r->lbr.extn & EXTN_BRSMEN))
@@ -22,6 +23,7 @@ static uint32_t armed_by_amd(const struct lb_recorder *r)
 void unit_update(struct lb_recorder *r)
 {
   uint32_t armed = armed_by_amd(r);
+
   if (lbr_is_on(r))
     armed |= ARMED_LBR;
   if (unit_debugctl(r, LB_DEBUGCTL_TR) && !r->is_pt_on)

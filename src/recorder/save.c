@@ -20,6 +20,7 @@ static void slot_archive(struct archive *archive, struct lb_slot *slot)
 static bool depth_is_possible(const struct lb_recorder *r)
 {
   uint32_t depth = r->depth;
+
   if (depth == lb_cpu_depth(r->cpu))
     return true;
   return unit_is_arch(r) && depth && depth <= LB_DEPTH_MAX && depth % 8 == 0 &&
@@ -110,6 +111,7 @@ size_t lb_recorder_save(const struct lb_recorder *r, void *bytes, size_t size)
   struct archive archive = archive_writer(bytes, size);
   struct lb_recorder copy = *r;
   uint32_t version = STATE_VERSION;
+
   archive_value(&archive, &version);
   unit_archive(&archive, &copy);
   return archive.at;
@@ -120,6 +122,7 @@ int lb_recorder_load(struct lb_recorder *r, const void *bytes, size_t size)
   struct archive archive = archive_reader(bytes, size);
   struct lb_recorder copy = *r;
   uint32_t version = 0;
+
   archive_value(&archive, &version);
   if (version != STATE_VERSION)
     archive_refuse(&archive);

@@ -141,6 +141,7 @@ static inline bool unit_has_tsx(const struct lb_recorder *r)
 static inline unsigned slot_kind(const struct lb_slot *slot)
 {
   unsigned kind = (unsigned)((slot->info & SLOT_KIND) >> SLOT_KIND_SHIFT);
+
   return kind ? kind - 1 : LB_BRANCH_KINDS;
 }
 
@@ -154,6 +155,7 @@ static inline struct lb_raw slot_raw(const struct lb_slot *slot)
 static inline unsigned lbr_tos(const struct lb_recorder *r)
 {
   unsigned next = (unsigned)(r->next / sizeof(struct lb_slot));
+
   return (next ? next : r->depth) - 1;
 }
 
@@ -166,6 +168,7 @@ static inline void lbr_set_tos(struct lb_recorder *r, unsigned tos)
 static inline uint64_t progress_get(const struct lb_progress *progress, unsigned offset)
 {
   uint64_t count;
+
   __builtin_memcpy(&count, (const unsigned char *)progress + offset, sizeof(count));
   return count;
 }

@@ -42,6 +42,7 @@ void report_put_edges(const struct report_page *report, struct page *page, uint6
   static const struct page_column columns[] = {
     {"  share", 7}, {"         count", 14}, {"kind", 10}, {"edge", 0}, {NULL, 0}};
   size_t count, i;
+
   const struct analysis_jump *const *edges = analysis_hot_edges(report->hot, &count);
 
   page_heading(page, "Edges");

@@ -143,6 +143,7 @@ int kernel_launch(const char *path, char *const arguments[], char *const environ
     return -errno;
   if (pipe2(errors, O_CLOEXEC) < 0) {
     int error = errno;
+
     close(waits[0]);
     close(waits[1]);
     return -error;

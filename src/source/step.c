@@ -236,6 +236,7 @@ static int step_attach(struct source *source, struct source_problem *ret_problem
   tracee->has_stopped = tracee->has_begun = true;
   if (ptrace(PTRACE_SEIZE, process, NULL, (void *)options) < 0) {
     int error = errno;
+
     snprintf(ret_problem->text, sizeof(ret_problem->text), "the program cannot be traced: %s", strerror(error));
     ret_problem->advice = "do not run under a debugger; in a container, give it CAP_SYS_PTRACE";
     return -error;

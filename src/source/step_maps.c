@@ -72,6 +72,7 @@ void step_maps_fork(struct step_maps *maps, uint32_t parent, uint32_t process)
   for (size_t i = 0; i < count && i < maps->count; i++)
     if (maps->maps[i].process == parent) {
       struct step_map map = maps->maps[i];
+
       map.process = process;
       maps_add(maps, &map);
     }
@@ -105,6 +106,7 @@ void step_maps_read(struct step_maps *maps, struct source *source, uint32_t proc
 {
   char path[64], line[4608];
   struct step_map map = {.process = process};
+
   FILE *file;
 
   snprintf(path, sizeof(path), "/proc/%" PRIu32 "/maps", process);

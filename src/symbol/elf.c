@@ -32,6 +32,7 @@ static uint8_t symbol_rank(const GElf_Sym *symbol, const char *name)
 static bool symbol_is_code(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *section)
 {
   unsigned type = GELF_ST_TYPE(symbol->st_info);
+
   Elf_Scn *scn;
 
   if (type != STT_FUNC && type != STT_NOTYPE && type != STT_GNU_IFUNC)
@@ -56,6 +57,7 @@ static size_t name_size(const char *name)
 static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symbol, size_t names)
 {
   struct symbol new = {.address = symbol->st_value};
+
   GElf_Shdr section;
   const char *name;
 
@@ -136,6 +138,7 @@ int elf_read(struct symbol_table *table, const void *bytes, size_t size)
 static int sections_check(const struct elf_file *file)
 {
   uint64_t packed = 0, unpacked = 0;
+
   Elf_Scn *scn = NULL;
   GElf_Shdr section;
   GElf_Chdr chunk;

@@ -21,6 +21,7 @@ static const char *name_check(const char *name)
 static bool entry_read(Elf *elf, const GElf_Sym *symbol, size_t names, struct symbol_entry *entry)
 {
   unsigned type = GELF_ST_TYPE(symbol->st_info);
+
   Elf_Scn *scn;
   GElf_Shdr section;
 

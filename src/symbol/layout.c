@@ -14,6 +14,7 @@
 static void note_read(Elf_Data *data, struct symbol_layout *layout)
 {
   size_t name, contents, offset = 0;
+
   GElf_Nhdr note;
 
   while ((offset = gelf_getnote(data, offset, &note, &name, &contents)) > 0)

@@ -42,6 +42,7 @@ static int lines_read(struct symbol_lines *lines)
 int lines_open(const struct elf_file *file, struct symbol_lines **ret_lines)
 {
   struct symbol_lines *lines;
+
   Elf_Scn *table;
   int r = LB_E_NO_SYMBOLS;
 
@@ -285,6 +286,7 @@ static void frame_name(Dwarf_Die *function, struct symbol_frame *frame)
 static bool frames_read(struct symbol_lines *lines, uint64_t address, struct symbol_place *place)
 {
   struct unit *unit = unit_find(lines, address);
+
   Dwarf_Die chain[CHAIN_MAX];
   size_t count = 0;
   bool has_table = unit && table_is_usable(lines, unit);

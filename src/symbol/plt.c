@@ -225,6 +225,7 @@ int plt_symbols(struct symbol_table *table, Elf *elf)
 {
   static const char *const names[] = {".plt", ".plt.sec", ".plt.got", ".iplt"};
   struct plt plt = {.table = table, .elf = elf};
+
   GElf_Ehdr header;
   int r;
 

@@ -43,6 +43,7 @@ static inline uint64_t rig_now(void *data)
 static inline void rig_intr(void *data, unsigned cpu, bool is_high)
 {
   struct rig *rig = data;
+
   assert_int_equal(cpu, 0);
   assert_true(rig->intr != is_high); /* only changes are told */
   rig->intr = is_high;
@@ -92,6 +93,7 @@ static inline void rig_replan(void *data)
 static inline void rig_serial(void *data, uint8_t byte)
 {
   struct rig *rig = data;
+
   if (rig->serial_size < sizeof(rig->serial) - 1)
     rig->serial[rig->serial_size++] = (char)byte;
 }
@@ -99,6 +101,7 @@ static inline void rig_serial(void *data, uint8_t byte)
 static inline void rig_debug(void *data, uint8_t byte)
 {
   struct rig *rig = data;
+
   if (rig->debug_size < sizeof(rig->debug) - 1)
     rig->debug[rig->debug_size++] = (char)byte;
 }
@@ -111,18 +114,21 @@ static inline void rig_post(void *data, uint8_t code)
 static inline void rig_power_off(void *data)
 {
   struct rig *rig = data;
+
   rig->power_offs++;
 }
 
 static inline void rig_sleep(void *data)
 {
   struct rig *rig = data;
+
   rig->sleeps++;
 }
 
 static inline void rig_exit(void *data, uint32_t value)
 {
   struct rig *rig = data;
+
   rig->exits++;
   rig->exit_value = value;
 }
@@ -156,6 +162,7 @@ static inline int rig_start(struct rig *rig)
     .sleep = rig_sleep,
     .pmi_delivered = rig_pmi_delivered,
   };
+
   rig->a20 = true;
   return board_new(&rig->config, &host, &rig->board);
 }
@@ -163,6 +170,7 @@ static inline int rig_start(struct rig *rig)
 static inline int setup(void **state)
 {
   struct rig *rig = calloc(1, sizeof(*rig));
+
   if (!rig)
     return -1;
   rig->disk = calloc(DISK_SECTORS, 512);
@@ -187,6 +195,7 @@ static inline int setup(void **state)
 static inline int teardown(void **state)
 {
   struct rig *rig = *state;
+
   board_free(rig->board);
   free(rig->disk);
   free(rig);
@@ -218,6 +227,7 @@ static inline uint32_t apic_get(struct rig *rig, unsigned offset)
 static inline uint64_t msr_get(struct rig *rig, uint32_t msr)
 {
   uint64_t value = 0;
+
   assert_int_equal(board_apic_read(rig->board, msr, &value), 0);
   return value;
 }
@@ -231,6 +241,7 @@ static inline void msr_put(struct rig *rig, uint32_t msr, uint64_t value)
 static inline void pass(struct rig *rig, uint64_t time)
 {
   uint64_t end = rig->now + time;
+
   while (board_deadline(rig->board) <= end) {
     if (rig->now < board_deadline(rig->board))
       rig->now = board_deadline(rig->board);

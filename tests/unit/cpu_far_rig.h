@@ -65,6 +65,7 @@ struct guest {
 static inline uint8_t bus_acknowledge(void *data)
 {
   struct guest *guest = data;
+
   cpu_set_line(guest->cpu, CPU_LINE_INTR, false);
   return guest->vector;
 }
@@ -72,6 +73,7 @@ static inline uint8_t bus_acknowledge(void *data)
 static inline void on_branch(void *data, const struct lb_branch *branch)
 {
   struct guest *guest = data;
+
   if (guest->count < sizeof(guest->seen) / sizeof(guest->seen[0]))
     guest->seen[guest->count++] = *branch;
 }
@@ -86,6 +88,7 @@ static inline void put(struct guest *g, uint64_t address, uint64_t value, size_t
 static inline uint64_t get(struct guest *g, uint64_t address, size_t size)
 {
   uint64_t value = 0;
+
   assert_true(memory_read(&g->memory, address, &value, size));
   return value;
 }
@@ -109,6 +112,7 @@ static inline void put_segment(struct guest *g, unsigned selector, uint32_t base
 {
   uint64_t raw = (limit & 0xFFFF) | (uint64_t)(base & 0xFFFFFF) << 16 | (uint64_t)access << 40 |
                  (uint64_t)(limit >> 16 & 0xF) << 48 | (uint64_t)flags << 52 | (uint64_t)(base >> 24) << 56;
+
   put(g, GDT + (selector & ~7u), raw, 8);
 }
 
@@ -159,6 +163,7 @@ static inline void fill_gdt(struct guest *g)
 static inline struct guest *guest_new_model(const char *name)
 {
   struct guest *g = calloc(1, sizeof(*g));
+
   assert_non_null(g);
   assert_int_equal(memory_init(&g->memory, 2 << 20), 0);
   g->memory.rom_start = 0x100000;
@@ -182,6 +187,7 @@ static inline void guest_free(struct guest *g)
 static inline void set_segment(struct guest *g, unsigned number, unsigned selector, unsigned access)
 {
   struct cpu_segment *s = &g->cpu->segment[number];
+
   *s = (struct cpu_segment){.selector = (uint16_t)selector, .access = (uint16_t)access, .limit = 0xFFFFFFFF};
 }
 
@@ -189,6 +195,7 @@ static inline void set_segment(struct guest *g, unsigned number, unsigned select
 static inline void set_level(struct guest *g, unsigned code, unsigned code_access)
 {
   unsigned level = code & 3;
+
   set_segment(g, CS, code, code_access);
   set_segment(g, SS, level ? DATA_3 : DATA_0, level ? 0xC0F3 : 0xC093);
   for (unsigned i = 0; i < 4; i++)
@@ -207,6 +214,7 @@ static inline void set_task(struct guest *g, unsigned selector, uint32_t base, u
 static inline struct guest *guest_new_32_of(const char *model, unsigned code)
 {
   struct guest *g = guest_new_model(model);
+
   fill_gdt(g);
   for (unsigned i = 0; i < 32; i++) {
     put_vector(g, i, CODE_0, HANDLER + 0x10 * i, 0x8E);
@@ -234,6 +242,7 @@ static inline struct guest *guest_new_64_of(const char *model, unsigned code)
 {
   struct guest *g = guest_new_32_of(model, CODE_0);
   struct cpu *cpu = g->cpu;
+
   put(g, PAGES, (PAGES + 0x1000) | 7, 8);
   put(g, PAGES + 0x1000, (PAGES + 0x2000) | 7, 8);
   put(g, PAGES + 0x2000, 0x87, 8);

@@ -53,6 +53,7 @@ struct rig {
 static inline uint32_t bus_in(void *data, uint16_t port, unsigned size)
 {
   struct rig *rig = data;
+
   rig->port = port;
   rig->reads++;
   return (uint32_t)(UINT64_C(0x44332211) & ((UINT64_C(1) << (8 * size)) - 1)) + rig->reads - 1;
@@ -61,6 +62,7 @@ static inline uint32_t bus_in(void *data, uint16_t port, unsigned size)
 static inline void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
 {
   struct rig *rig = data;
+
   (void)size;
   rig->port = port;
   rig->written = value;
@@ -88,6 +90,7 @@ static inline void bus_write(void *data, uint64_t address, unsigned size, uint64
 static inline uint8_t bus_acknowledge(void *data)
 {
   struct rig *rig = data;
+
   cpu_set_line(rig->cpu, CPU_LINE_INTR, false);
   return rig->vector;
 }
@@ -95,6 +98,7 @@ static inline uint8_t bus_acknowledge(void *data)
 static inline int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
 {
   const struct rig *rig = data;
+
   if (msr != 0x1B && msr != 0x6E0)
     return -1;
   *ret_value = msr == 0x1B ? rig->apic_base : rig->deadline;
@@ -104,6 +108,7 @@ static inline int bus_apic_read(void *data, uint32_t msr, uint64_t *ret_value)
 static inline int bus_apic_write(void *data, uint32_t msr, uint64_t value)
 {
   struct rig *rig = data;
+
   if (msr != 0x1B && msr != 0x6E0)
     return -1;
   *(msr == 0x1B ? &rig->apic_base : &rig->deadline) = value;
@@ -113,12 +118,14 @@ static inline int bus_apic_write(void *data, uint32_t msr, uint64_t value)
 static inline uint8_t bus_priority(void *data)
 {
   const struct rig *rig = data;
+
   return rig->priority;
 }
 
 static inline void bus_set_priority(void *data, uint8_t value)
 {
   struct rig *rig = data;
+
   rig->priority = value;
 }
 
@@ -136,6 +143,7 @@ static inline void bus_message(void *data, const struct lb_message *message)
 static inline void bus_service(void *data, uint8_t number)
 {
   struct rig *rig = data;
+
   rig->service = number;
 }
 
@@ -144,6 +152,7 @@ static inline void bus_service(void *data, uint8_t number)
 static inline const struct lb_cpu *cpu_named(const char *name)
 {
   const struct lb_cpu *cpu = NULL;
+
   assert_int_equal(lb_cpu_find(name, &cpu), 0);
   return cpu;
 }
@@ -156,6 +165,7 @@ static inline void put(struct rig *rig, uint64_t address, uint64_t value, unsign
 static inline uint64_t get(struct rig *rig, uint64_t address, unsigned size)
 {
   uint64_t value = 0;
+
   assert_true(memory_read(&rig->memory, address, &value, size));
   return value;
 }
@@ -196,6 +206,7 @@ static inline void rig_free(struct rig *rig)
 static inline void rig_real(struct rig *rig, const char *name)
 {
   static const uint8_t segments[] = {ES, CS, SS, DS, FS, GS};
+
   rig_new(rig, name);
   for (unsigned i = 0; i < sizeof(segments); i++)
     cpu_load_real_segment(rig->cpu, segments[i], 0);
@@ -209,6 +220,7 @@ static inline void rig_tables(struct rig *rig)
   static const uint64_t descriptors[] = {
     0, 0x00CF9B000000FFFF, 0x00CF93000000FFFF, 0x00CFFB000000FFFF, 0x00CFF3000000FFFF, 0, 0, 0x00AF9B000000FFFF,
   };
+
   for (unsigned i = 0; i < 8; i++)
     put(rig, GDT + 8 * i, descriptors[i], 8);
   for (unsigned i = 0; i < 256; i++) { /* gates of DPL 3 */
@@ -224,6 +236,7 @@ static inline void rig_tables(struct rig *rig)
 static inline void rig_flat(struct rig *rig)
 {
   struct cpu *cpu = rig->cpu;
+
   rig_tables(rig);
   cpu_enter_flat_protected(cpu, CODE);
   cpu->gdtr = (struct cpu_table){GDT, 0x3F};
@@ -269,6 +282,7 @@ static inline void rig_ring_3(struct rig *rig)
 {
   struct cpu *cpu = rig->cpu;
   static const uint8_t data[] = {ES, SS, DS, FS, GS};
+
   cpu->segment[CS].selector = 0x1B;
   cpu->segment[CS].access |= 0x60;
   for (unsigned i = 0; i < sizeof(data); i++) {
@@ -289,6 +303,7 @@ static inline uint64_t code_offset(const struct rig *rig)
 static inline int execute(struct rig *rig, const void *bytes, size_t size)
 {
   struct cpu *cpu = rig->cpu;
+
   assert_true(memory_write(&rig->memory, CODE, bytes, size));
   put(rig, CODE + size, 0xF4, 1);
   cpu->activity = CPU_RUNNING;
@@ -339,6 +354,7 @@ static inline int rdmsr(struct rig *rig, uint32_t msr, uint64_t *ret_value)
 static inline uint64_t msr_of(struct rig *rig, uint32_t msr)
 {
   uint64_t value = 0;
+
   assert_int_equal(rdmsr(rig, msr, &value), DONE);
   return value;
 }

@@ -53,6 +53,7 @@ void paths_make(unsigned generation, uint32_t space)
   for (unsigned path = 0; path < PATHS; path++) {
     uint32_t head = path_head(generation, path);
     uint64_t start = path_start(generation, path);
+
     *step_of(head) = (struct lb_step){.from = start, .head = head, .flags = LB_STEP_HEAD, .count = 2, .space = space};
     for (unsigned i = 0; i < 2; i++)
       *step_of(head + 1 + i) = (struct lb_step){
@@ -95,6 +96,7 @@ int memory_begin(void **state)
 int memory_end(void **state)
 {
   char name[160];
+
   (void)state;
   unlink(trace_name);
   snprintf(name, sizeof(name), "%s.incomplete", trace_name);
@@ -121,6 +123,7 @@ static struct lb_branch player_branch(struct player *player, uint32_t entries[10
   uint64_t random = random_next(&player->random);
   uint64_t start = path_start(player->generation, player->path);
   unsigned step = random >> 8 & 1, count = 0, next = path_next(player->path, step);
+
   if (random % 1000 == 0) { /* a signal after the first step */
     next = random >> 16 & (PATHS - 1);
     branch.from = start + 0x18;
@@ -176,6 +179,7 @@ static void part_turn(struct process_state *page, uint32_t slot)
   bell_ring();
   for (;;) {
     uint64_t read = __atomic_load_n(&page->read, __ATOMIC_SEQ_CST);
+
     __atomic_store_n(&page->is_waiting, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&control()->is_closed, __ATOMIC_SEQ_CST) || page->written - read < PROCESS_PARTS)
       break;
@@ -191,6 +195,7 @@ void entries_log(uint32_t slot, const uint32_t *entries, unsigned count)
   struct process_state *page = page_of(slot);
   uint64_t offset = page->log - part_start(slot, page->written);
   uint8_t *log = process.memory + process_log_offset(control(), slot);
+
   if (offset + count * 4 > LOG_PART) {
     memset(log + page->written % PROCESS_PARTS * LOG_PART + offset, 0, LOG_PART - offset);
     part_turn(page, slot);
@@ -203,6 +208,7 @@ void entries_log(uint32_t slot, const uint32_t *entries, unsigned count)
 void thread_begin(uint32_t slot, uint32_t space, uint32_t thread)
 {
   struct process_state *page = page_of(slot);
+
   page->log_start = page->log = 0x7000000000 + slot * UINT64_C(0x10000000);
   page->written = page->read = 0;
   part_clear(slot, 0);
@@ -232,6 +238,7 @@ void player_play(struct player *player, uint64_t count)
   for (uint64_t i = 0; i < count; i++) {
     uint32_t entries[10];
     unsigned size;
+
     player_branch(player, entries, &size);
     entries_log(player->slot, entries, size);
   }
@@ -240,12 +247,14 @@ void player_play(struct player *player, uint64_t count)
 void player_enter(const struct player *player)
 {
   uint32_t entry = LB_ENTRY_ENTER | path_head(player->generation, player->path);
+
   entries_log(player->slot, &entry, 1);
 }
 
 void *player_run(void *data)
 {
   struct player player = *(struct player *)data;
+
   thread_begin(player.slot, 1, 1000000 + player.slot);
   player_enter(&player);
   player_play(&player, player.count);
@@ -263,6 +272,7 @@ void note_put(unsigned type, uint32_t space, uint64_t start, uint64_t end, const
   struct process_note *note =
     (struct process_note *)(process.memory + process_notes_offset() +
                             __atomic_fetch_add(&control()->notes_used, size, __ATOMIC_SEQ_CST));
+
   note->type = type;
   note->space = space;
   note->step = control()->step_count;
@@ -293,6 +303,7 @@ void drain_end(int error)
 double seconds_now(void)
 {
   struct timespec now;
+
   clock_gettime(CLOCK_MONOTONIC, &now);
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
@@ -307,6 +318,7 @@ void drain_until_free(uint32_t slots)
 {
   for (double end = seconds_now() + 60; seconds_now() < end;) {
     bool is_free = true;
+
     process_drain_step(drain, 10);
     for (uint32_t slot = 0; slot < slots; slot++)
       is_free &= __atomic_load_n(&page_of(slot)->status, __ATOMIC_SEQ_CST) == THREAD_FREE;
@@ -341,6 +353,7 @@ struct found trace_compare(struct player *players, uint32_t count)
   struct lb_trace_reader *reader;
   struct lb_trace_record record;
   struct found found = {0};
+
   assert_int_equal(lb_trace_reader_open(trace_name, &reader), 0);
   while (lb_trace_reader_next(reader, &record) > 0) {
     found.streams += record.type == LB_TRACE_STREAM;
@@ -348,6 +361,7 @@ struct found trace_compare(struct player *players, uint32_t count)
     for (size_t i = 0; record.type == LB_TRACE_BRANCHES && i < record.branches.count; i++) {
       uint32_t entries[10];
       unsigned size;
+
       assert_true(record.branches.stream < count);
       struct lb_branch wanted = player_branch(&players[record.branches.stream], entries, &size);
       branch_compare(&record.branches.branches[i], &wanted, record.branches.first + i);
@@ -372,6 +386,7 @@ uint64_t modules_check(struct map *map, uint32_t *ret_spaces)
   struct lb_trace_reader *reader;
   struct lb_trace_record record;
   uint64_t count = 0;
+
   assert_int_equal(lb_trace_reader_open(trace_name, &reader), 0);
   while (lb_trace_reader_next(reader, &record) > 0) {
     if (record.type == LB_TRACE_MODULE)
@@ -380,6 +395,7 @@ uint64_t modules_check(struct map *map, uint32_t *ret_spaces)
       ret_spaces[record.stream.number] = record.stream.space;
     for (size_t i = 0; record.type == LB_TRACE_BRANCHES && i < record.branches.count; i++) {
       uint64_t generation = (record.branches.branches[i].from - path_start(0, 0)) / 0x100000;
+
       if (!map->is_there[ret_spaces[record.branches.stream]][generation])
         fail_msg("branch %llu of stream %u lies in no module", (unsigned long long)(record.branches.first + i),
                  record.branches.stream);

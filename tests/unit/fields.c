@@ -86,6 +86,7 @@ static bool unit_find(Dwarf_Die *unit, const char *name, size_t size, Dwarf_Die 
     return false;
   do {
     const char *own = dwarf_diename(&die);
+
     if (dwarf_tag(&die) == DW_TAG_structure_type && own && !strcmp(own, name) &&
         dwarf_aggregate_size(&die, &bytes) == 0 && bytes == size) {
       *ret_type = die;
@@ -110,6 +111,7 @@ static bool program_find(Dwarf *dwarf, const char *name, size_t size, Dwarf_Die 
 bool fields_of(const char *name, uint8_t *map, size_t size)
 {
   int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+
   Dwarf *dwarf = fd < 0 ? NULL : dwarf_begin(fd, DWARF_C_READ);
   Dwarf_Die type;
   bool is_found = dwarf && program_find(dwarf, name, size, &type);

@@ -23,6 +23,7 @@ static const struct row table[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 static int shift_count(const struct isa_instruction *instruction)
 {
   unsigned last = instruction->code.operand_count_visible - 1u;
+
   const ZydisDecodedOperand *operand = &instruction->operands[last];
   if (last == 0)
     return 1; /* the short form */
@@ -36,6 +37,7 @@ static uint32_t shift_undefined(const struct isa_instruction *instruction, uint3
 {
   int count = shift_count(instruction);
   unsigned width = instruction->operands[0].size;
+
   ZydisMnemonic mnemonic = instruction->code.mnemonic;
   bool loses_carry = mnemonic == ZYDIS_MNEMONIC_SHL || mnemonic == ZYDIS_MNEMONIC_SHR;
   if (count == 0)
@@ -50,6 +52,7 @@ static uint32_t shift_undefined(const struct isa_instruction *instruction, uint3
 uint32_t host_flags_undefined(const struct isa_instruction *instruction)
 {
   const struct row *row = &table[instruction->code.mnemonic];
+
   return row->is_shift ? shift_undefined(instruction, row->flags) : row->flags;
 }
 
@@ -57,6 +60,7 @@ uint32_t host_flags_undefined_by_count(ZydisMnemonic mnemonic, unsigned count, u
 {
   const struct row *row = &table[mnemonic];
   uint32_t flags = row->flags;
+
   count &= width == 64 ? 63 : 31;
   if (!row->is_shift)
     return flags;
@@ -84,8 +88,10 @@ uint32_t host_flags_left_undefined(const uint8_t *code, const uint8_t *end, unsi
   uint32_t undefined = 0;
   bool has_branch = false;
   struct isa_instruction instruction;
+
   while (code < end) {
     int length = isa_decode(bits == 32 ? ISA_COMPATIBLE_32 : ISA_64, false, code, (size_t)(end - code), &instruction);
+
     if (length <= 0)
       break; /* one that is there to fault */
     has_branch |= isa_branch_kind(&instruction) >= 0;

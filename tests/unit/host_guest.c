@@ -51,6 +51,7 @@ static void pages_make(struct host_guest *guest)
                                       {HOST_DATA, HOST_DATA_SIZE},
                                       {HOST_STACK, HOST_STACK_SIZE},
                                       {HOST_TABLE, HOST_TABLE_SIZE}};
+
   put(guest, GUEST_PML4, GUEST_PDPT | 7);
   put(guest, GUEST_PDPT, GUEST_PD | 7);
   put(guest, GUEST_PD, 0x83); /* the supervisor's 2 MiB */
@@ -71,10 +72,12 @@ static void tables_make(struct host_guest *guest)
                                  0x00AFFB000000FFFF,
                                  0,
                                  0x00008B0000000067 | (uint64_t)GUEST_TSS << 16};
+
   memory_write(&guest->memory, GUEST_GDT, gdt, sizeof(gdt));
   for (unsigned vector = 0; vector < 256; vector++) {
     uint64_t handler = GUEST_HANDLERS + 16 * vector;
     uint64_t dpl = vector == 3 || vector == 4 ? 3 : 0; /* as Linux has it */
+
     put(guest, GUEST_IDT + 16 * vector, handler | GUEST_CS << 16 | UINT64_C(0x8E00) << 32 | dpl << 45);
     put(guest, GUEST_IDT + 16 * vector + 8, 0);
     put(guest, handler, 0xF4);
@@ -112,6 +115,7 @@ struct host_guest *host_guest_new(const char *cpu_name)
 {
   const struct lb_cpu *model;
   struct host_guest *guest = calloc(1, sizeof(*guest));
+
   if (!guest || lb_cpu_find(cpu_name, &model) < 0 || memory_init(&guest->memory, GUEST_RAM) < 0 ||
       cpu_new(model, &guest->memory, &bus_idle, 0, &guest->cpu) < 0) {
     host_guest_free(guest);
@@ -149,6 +153,7 @@ uint64_t host_guest_retired(const struct host_guest *guest)
 static void code_put(struct host_guest *guest, const uint8_t *code, size_t size, unsigned offset)
 {
   uint8_t *at = host_guest_memory(guest, HOST_CODE + offset);
+
   if (!memcmp(at, code, size) && at[size] == 0xCC)
     return;
   memcpy(at, code, size);
@@ -160,6 +165,7 @@ static void code_put(struct host_guest *guest, const uint8_t *code, size_t size,
 static void segments_put(struct cpu *cpu, unsigned bits)
 {
   uint16_t selector = bits == 32 ? HOST_DS : 0;
+
   if (cpu->segment[DS].selector == selector && cpu->segment[ES].selector == selector)
     return;
   cpu->segment[DS] = cpu->segment[ES] = segment_of(selector, selector ? 0xC0F3 : 0);
@@ -171,6 +177,7 @@ static void run_begin(struct host_guest *guest, unsigned offset, unsigned bits, 
   struct cpu *cpu = guest->cpu;
   const uint64_t frame[5] = {HOST_CODE + offset, bits == 32 ? HOST_CS_32 : HOST_CS_64, state->flags | 0x200,
                              state->r[RSP], HOST_DS};
+
   segments_put(cpu, bits);
   memory_write(&guest->memory, GUEST_STACK - sizeof(frame), frame, sizeof(frame));
   memcpy(cpu->r, state->r, sizeof(state->r));
@@ -191,6 +198,7 @@ static void run_end(struct host_guest *guest, uint64_t end, struct host_state *s
   struct cpu *cpu = guest->cpu;
   unsigned vector = (unsigned)((cpu->rip - GUEST_HANDLERS) / 16);
   uint64_t frame[6] = {0};
+
   memory_read(&guest->memory, cpu->r[RSP], has_error(vector) ? frame : frame + 1, has_error(vector) ? 48 : 40);
   memcpy(state->r, cpu->r, sizeof(state->r));
   state->error = frame[0];

@@ -39,6 +39,7 @@ static const int trap_signals[] = {SIGFPE, SIGSEGV, SIGILL, SIGBUS, SIGTRAP};
 static struct host_context *context(void)
 {
   uintptr_t address = HOST_CONTEXT;
+
   __asm__("" : "+r"(address));
   return (struct host_context *)address;
 }
@@ -46,6 +47,7 @@ static struct host_context *context(void)
 uint8_t *host_memory(uint32_t address)
 {
   uintptr_t at = address;
+
   __asm__("" : "+r"(at));
   return (uint8_t *)at;
 }
@@ -56,6 +58,7 @@ static void trap_save(const greg_t *saved)
 {
   static const uint8_t order[16] = {REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
                                     REG_R8,  REG_R9,  REG_R10, REG_R11, REG_R12, REG_R13, REG_R14, REG_R15};
+
   for (unsigned i = 0; i < 16; i++)
     trapped.r[i] = (uint64_t)saved[order[i]];
   trapped.flags = (uint64_t)saved[REG_EFL];
@@ -68,6 +71,7 @@ static void trap_save(const greg_t *saved)
 static void on_trap(int signal, siginfo_t *info, void *data)
 {
   greg_t *saved = ((ucontext_t *)data)->uc_mcontext.gregs;
+
   (void)info;
   if (!is_inside) { /* a bug of the test: let it crash as it would without us */
     sigaction(signal, &previous[signal], NULL);
@@ -84,6 +88,7 @@ int host_catch(void)
   static uint8_t stack[65536];
   const stack_t alternative = {.ss_sp = stack, .ss_size = sizeof(stack)};
   struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+
   if (sigaltstack(&alternative, NULL) < 0)
     return -errno;
   for (size_t i = 0; i < sizeof(trap_signals) / sizeof(trap_signals[0]); i++)
@@ -98,6 +103,7 @@ static int area_map(uintptr_t address, size_t size)
 {
   void *at = mmap(host_memory((uint32_t)address), size, PROT_READ | PROT_WRITE | PROT_EXEC,
                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+
   if (at == MAP_FAILED)
     return -errno;
   return (uintptr_t)at == address ? 0 : -EEXIST;
@@ -110,9 +116,11 @@ static int areas_map(const char **ret_why)
                                        {HOST_STACK, HOST_STACK_SIZE},
                                        {HOST_TABLE, HOST_TABLE_SIZE},
                                        {HOST_CONTEXT, 4096}};
+
   *ret_why = "no memory that is writable and executable at the address the test wants";
   for (size_t i = 0; i < sizeof(areas) / sizeof(areas[0]); i++) {
     int r = area_map(areas[i][0], areas[i][1]);
+
     if (r < 0)
       return r;
   }
@@ -126,6 +134,7 @@ static void stub_put(uint8_t *at, unsigned bits)
   static const uint8_t far_jump[] = {0xEA};
   const uint32_t slot = HOST_EXIT, stub = HOST_STUB;
   const uint16_t selector = HOST_CS_64;
+
   if (bits == 32) {
     memcpy(at, far_jump, 1);
     memcpy(at + 1, &stub, 4);
@@ -139,6 +148,7 @@ static void stub_put(uint8_t *at, unsigned bits)
 void host_run(const uint8_t *code, size_t size, unsigned offset, unsigned bits, struct host_state *state)
 {
   struct host_context *c = context();
+
   memcpy(host_memory(HOST_CODE + offset), code, size);
   stub_put(host_memory((uint32_t)(HOST_CODE + offset + size)), bits);
   memcpy(c->r, state->r, sizeof(c->r));
@@ -166,6 +176,7 @@ static bool try_32(void)
 {
   static const uint8_t code[] = {0xB8, 0x34, 0x12, 0, 0};
   struct host_state state = {.flags = 2};
+
   state.r[4] = HOST_STACK + HOST_STACK_SIZE / 2;
   host_run(code, sizeof(code), 0, 32, &state);
   return state.trap == HOST_NO_TRAP && (uint32_t)state.r[0] == 0x1234;
@@ -179,6 +190,7 @@ bool host_has_32(void)
 int host_init(const char **ret_why)
 {
   int r = areas_map(ret_why);
+
   if (r < 0)
     return r;
   r = host_catch();

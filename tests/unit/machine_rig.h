@@ -24,6 +24,7 @@ static inline struct machine_image guest_read(const char *name)
 {
   char path[512];
   const char *folder = getenv("LB_GUESTS");
+
   snprintf(path, sizeof(path), "%s/%s", folder ? folder : ".", name);
   FILE *file = fopen(path, "rb");
   if (!file)
@@ -43,6 +44,7 @@ static inline void guest_free(struct machine_image image)
 static inline struct machine_config config_get(void)
 {
   struct machine_config config = {.ram = UINT64_C(16) << 20};
+
   assert_int_equal(lb_cpu_find("skylake", &config.model), 0);
   return config;
 }
@@ -50,6 +52,7 @@ static inline struct machine_config config_get(void)
 static inline struct machine *machine_make(const struct machine_config *config, const struct machine_host *host)
 {
   struct machine *machine = NULL;
+
   assert_int_equal(machine_new(config, host, &machine), 0);
   return machine;
 }
@@ -58,6 +61,7 @@ static inline struct machine *machine_make(const struct machine_config *config, 
 static inline struct machine *floppy_machine(const char *name)
 {
   struct machine_config config = config_get();
+
   config.floppy = guest_read(name);
   struct machine *machine = machine_make(&config, NULL);
   guest_free(config.floppy);
@@ -67,6 +71,7 @@ static inline struct machine *floppy_machine(const char *name)
 static inline struct machine *disk_machine(const char *name)
 {
   struct machine_config config = config_get();
+
   config.disk = guest_read(name);
   struct machine *machine = machine_make(&config, NULL);
   guest_free(config.disk);
@@ -76,6 +81,7 @@ static inline struct machine *disk_machine(const char *name)
 static inline uint64_t get(struct machine *machine, uint64_t address, size_t size)
 {
   uint64_t value = 0;
+
   assert_true(memory_read(machine_memory(machine), address, &value, size));
   return value;
 }
@@ -84,6 +90,7 @@ static inline void assert_row(const struct machine_screen *screen, unsigned row,
 {
   char got[256] = {0};
   unsigned length = 0;
+
   assert_true(row < screen->rows);
   for (unsigned i = 0; i < screen->columns && i < sizeof(got) - 1; i++) {
     got[i] = (char)screen->cells[2 * (row * screen->columns + i)];
@@ -97,6 +104,7 @@ static inline void assert_row(const struct machine_screen *screen, unsigned row,
 static inline void assert_stop(struct machine *machine, const struct machine_limit *limit, enum machine_stop stop)
 {
   enum machine_stop got = machine_run(machine, limit);
+
   if (got != stop)
     fail_msg("stopped with %d, not %d, at %llx:%llx %s", got, stop,
              (unsigned long long)machine_cpu(machine)->segment[CS].selector,
@@ -106,6 +114,7 @@ static inline void assert_stop(struct machine *machine, const struct machine_lim
 static inline void assert_string_at(struct machine *machine, uint32_t address, const char *string)
 {
   char got[64];
+
   assert_true(memory_read(machine_memory(machine), address, got, sizeof(got)));
   got[sizeof(got) - 1] = '\0';
   assert_string_equal(got, string);

@@ -23,6 +23,7 @@ int main(void)
 {
   struct CMUnitTest *tests = calloc(total, sizeof(*tests));
   size_t count = 0;
+
   if (!tests) {
     perror("calloc");
     return 1;

@@ -236,6 +236,7 @@ bool fake_record(struct fake *fake, unsigned number, uint32_t type, uint16_t mis
   struct fake_cpu *cpu = &fake->cpus[number];
   struct perf_event_mmap_page *page = (struct perf_event_mmap_page *)(void *)cpu->memory;
   bool has_id = type != PERF_RECORD_SAMPLE;
+
   struct {
     uint32_t process, thread;
     uint64_t time;

@@ -17,6 +17,7 @@ static uint64_t hpet_get(struct rig *rig, unsigned offset)
 static void hpet_counts(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(hpet_get(rig, 0), UINT64_C(0x009896808086A201));
   pass(rig, MS);
   assert_int_equal(hpet_get(rig, 0xF0), 0);
@@ -36,6 +37,7 @@ static void hpet_counts(void **state)
 static void hpet_one_shot(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 20, 0x60);
   hpet_put(rig, 0x108, 1000);
@@ -53,6 +55,7 @@ static void hpet_one_shot(void **state)
 static void hpet_level(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 20, 0x8060);
   hpet_put(rig, 0x128, 1000);
@@ -70,6 +73,7 @@ static void hpet_level(void **state)
 static void hpet_periodic(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 20, 0x60);
   hpet_put(rig, 0x100, 20 << 9 | 0x4C); /* periodic, comparator is set too */
@@ -92,6 +96,7 @@ static void hpet_periodic(void **state)
 static void hpet_halves(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 20, 0x60);
   board_write(rig->board, HPET + 0x100, 4, 20 << 9 | 0x14C);
@@ -111,6 +116,7 @@ static void hpet_halves(void **state)
 static void hpet_32_bits_wrap(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 20, 0x60);
   hpet_put(rig, 0xF0, 0xFFFFFF00);
@@ -125,6 +131,7 @@ static void hpet_32_bits_wrap(void **state)
 static void hpet_replaces_the_old_timers(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFA, 0xFE);
   out(rig, 0x43, 0x34);
@@ -153,6 +160,7 @@ static void hpet_replaces_the_old_timers(void **state)
 static void hpet_gives_the_clock_its_line_back(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xFE);
   hpet_put(rig, 0x10, 3);

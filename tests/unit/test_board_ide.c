@@ -16,6 +16,7 @@ static void ide_address(struct rig *rig, uint32_t lba, uint8_t count)
 static uint8_t ide_wait(struct rig *rig)
 {
   unsigned i = 0;
+
   for (; (in(rig, 0x3F6) & 0x80) && i < 1000; i++)
     rig->now += 100;
   assert_true(i < 1000);
@@ -27,6 +28,7 @@ static void ide_read_sector(struct rig *rig, uint8_t *bytes)
   assert_int_equal(ide_wait(rig), 0x58);
   for (unsigned i = 0; i < 512; i += 2) {
     uint32_t word = board_in(rig->board, 0x1F0, 2);
+
     bytes[i] = (uint8_t)word;
     bytes[i + 1] = (uint8_t)(word >> 8);
   }
@@ -36,6 +38,7 @@ static void ide_identifies(void **state)
 {
   struct rig *rig = *state;
   uint8_t bytes[512];
+
   out(rig, 0x1F6, 0xA0);
   out(rig, 0x1F7, 0xEC);
   ide_read_sector(rig, bytes);
@@ -52,6 +55,7 @@ static void ide_reads_with_interrupts(void **state)
 {
   struct rig *rig = *state;
   uint8_t bytes[512];
+
   wire(rig);
   pic_program(rig, 0xFB, 0xBF);
   ide_address(rig, 5, 2);
@@ -80,6 +84,7 @@ static void ide_reads_chs_and_lba48(void **state)
 {
   struct rig *rig = *state;
   uint8_t bytes[512];
+
   out(rig, 0x1F2, 1);
   out(rig, 0x1F3, 3); /* cylinder 1, head 2, sector 3 */
   out(rig, 0x1F4, 1);
@@ -104,6 +109,7 @@ static void ide_multiple(void **state)
 {
   struct rig *rig = *state;
   uint8_t bytes[512];
+
   ide_address(rig, 10, 6);
   out(rig, 0x1F7, 0xC4);
   assert_int_equal(ide_wait(rig), 0x51); /* not set up */
@@ -127,6 +133,7 @@ static void ide_multiple(void **state)
 static void ide_writes_to_memory(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xBF);
   ide_address(rig, 100, 2);
@@ -151,6 +158,7 @@ static void ide_beyond_the_end(void **state)
 {
   struct rig *rig = *state;
   uint8_t bytes[512];
+
   ide_address(rig, DISK_SECTORS - 1, 2);
   out(rig, 0x1F7, 0x21);
   ide_read_sector(rig, bytes);
@@ -172,6 +180,7 @@ static void ide_other_commands(void **state)
 {
   struct rig *rig = *state;
   uint8_t bytes[512];
+
   out(rig, 0x1F6, 0xA1); /* two heads */
   out(rig, 0x1F2, 8);
   out(rig, 0x1F7, 0x91);
@@ -206,6 +215,7 @@ static void ide_other_commands(void **state)
 static void ide_lba48_beyond_the_end(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x1F6, 0xE0);
   for (unsigned i = 0; i < 2; i++) {
     out(rig, 0x1F2, (uint8_t)i);
@@ -227,6 +237,7 @@ static void ide_lba48_beyond_the_end(void **state)
 static void ide_registers_are_the_disks_while_it_works(void **state)
 {
   struct rig *rig = *state;
+
   ide_address(rig, 5, 1);
   out(rig, 0x1F7, 0x20);
   out(rig, 0x1F3, 0x77);
@@ -238,6 +249,7 @@ static void ide_registers_are_the_disks_while_it_works(void **state)
 static void ide_resets(void **state)
 {
   struct rig *rig = *state;
+
   ide_address(rig, 5, 9);
   out(rig, 0x3F6, 0x04);
   assert_int_equal(in(rig, 0x3F6), 0x80);
@@ -254,6 +266,7 @@ static void ide_resets(void **state)
 static void ide_has_no_slave(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x1F6, 0xB0);
   assert_int_equal(in(rig, 0x1F7), 0);
   out(rig, 0x1F7, 0xEC);
@@ -264,6 +277,7 @@ static void ide_has_no_slave(void **state)
 static void ide_may_be_absent(void **state)
 {
   struct rig *rig = *state;
+
   board_free(rig->board);
   rig->config.hda = (struct board_disk){0};
   assert_int_equal(rig_start(rig), 0);

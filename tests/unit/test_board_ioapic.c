@@ -20,6 +20,7 @@ static void serial_raise(struct rig *rig)
 static void ioapic_registers(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(ioapic_get(rig, 1), 0x170020);
   ioapic_put(rig, 0, 0x07000000);
   assert_int_equal(ioapic_get(rig, 0), 0x07000000);
@@ -35,6 +36,7 @@ static void ioapic_registers(void **state)
 static void ioapic_edge(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 4, 0x54);
   serial_raise(rig);
@@ -52,6 +54,7 @@ static void ioapic_edge(void **state)
 static void ioapic_level(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 4, 0x8054);
   serial_raise(rig);
@@ -75,6 +78,7 @@ static void ioapic_level(void **state)
 static void ioapic_own_eoi(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 4, 0x8054);
   serial_raise(rig);
@@ -87,6 +91,7 @@ static void ioapic_own_eoi(void **state)
 static void ioapic_refused_level_is_offered_again(void **state)
 {
   struct rig *rig = *state;
+
   ioapic_route(rig, 4, 0x8054);
   serial_raise(rig);
   assert_int_equal(ioapic_get(rig, 0x18), 0x8054);
@@ -97,6 +102,7 @@ static void ioapic_refused_level_is_offered_again(void **state)
 static void ioapic_modes_and_destinations(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 13, 0x400);
   board_ferr(rig->board);
@@ -119,6 +125,7 @@ static void ioapic_modes_and_destinations(void **state)
 static void ioapic_irq_0_is_pin_2(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   ioapic_route(rig, 2, 0x50);
   out(rig, 0x43, 0x34);
@@ -136,6 +143,7 @@ static void ioapic_irq_0_is_pin_2(void **state)
 static void ioapic_passes_the_8259(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   pic_program(rig, 0, 0);
   board_ferr(rig->board);

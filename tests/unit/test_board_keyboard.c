@@ -23,6 +23,7 @@ static void keyboard_answers(struct rig *rig, uint8_t byte, const char *answer)
 static void controller_tests_itself(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x64, 0xAA);
   assert_int_equal(in(rig, 0x64) & 0x0D, 0x0D);
   assert_int_equal(in(rig, 0x60), 0x55);
@@ -42,6 +43,7 @@ static void controller_tests_itself(void **state)
 static void controller_has_no_mouse(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x64, 0xD4);
   out(rig, 0x60, 0xFF);
   assert_int_equal(in(rig, 0x64) & 0x61, 0x61); /* from the second port: timed out */
@@ -51,6 +53,7 @@ static void controller_has_no_mouse(void **state)
 static void keyboard_commands(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x64, 0x60);
   out(rig, 0x60, 0x04); /* not translated */
   keyboard_answers(rig, 0xFF, "\xFA\xAA");
@@ -70,6 +73,7 @@ static void keyboard_commands(void **state)
 static void controller_loops_bytes(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xF9, 0xEF);
   out(rig, 0x64, 0x60);
@@ -98,6 +102,7 @@ static void controller_loops_bytes(void **state)
 static void keyboard_waits_behind_a_closed_wire(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x64, 0xAD);
   assert_true(board_key(rig->board, 0x1E));
   pass(rig, MS);
@@ -117,6 +122,7 @@ static void keyboard_waits_behind_a_closed_wire(void **state)
 static void keyboard_translates(void **state)
 {
   struct rig *rig = *state;
+
   assert_true(board_key(rig->board, 0x1E));
   assert_true(board_key(rig->board, 0x9E));
   assert_true(board_key(rig->board, 0xE0));
@@ -136,6 +142,7 @@ static void keyboard_translates(void **state)
 static void keyboard_every_code_survives_translation(void **state)
 {
   struct rig *rig = *state;
+
   for (unsigned code = 1; code <= 0x58; code++) {
     board_key(rig->board, (uint8_t)code);
     assert_int_equal(key_read(rig), code);
@@ -147,6 +154,7 @@ static void keyboard_every_code_survives_translation(void **state)
 static void keyboard_interrupts(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFD, 0xFF);
   board_key(rig->board, 0x1E);
@@ -166,6 +174,7 @@ static void keyboard_buffer_ends(void **state)
 {
   struct rig *rig = *state;
   unsigned count = 0;
+
   while (board_key(rig->board, 0x1E) && count < 100)
     count++;
   assert_int_equal(count, 17);              /* one in the controller */

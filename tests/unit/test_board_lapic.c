@@ -9,6 +9,7 @@
 static void apic_starts_as_the_manual_says(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(msr_get(rig, 0x1B), LAPIC | 0x900);
   assert_int_equal(apic_get(rig, SVR), 0xFF);
   assert_int_equal(apic_get(rig, VERSION), 0x60014);
@@ -22,6 +23,7 @@ static void apic_starts_as_the_manual_says(void **state)
 static void apic_off_keeps_entries_masked(void **state)
 {
   struct rig *rig = *state;
+
   apic_put(rig, PERF, 0x400);
   assert_int_equal(apic_get(rig, PERF), 0x10400);
   enable(rig);
@@ -35,6 +37,7 @@ static void apic_off_keeps_entries_masked(void **state)
 static void apic_takes_whole_registers(void **state)
 {
   struct rig *rig = *state;
+
   board_write(rig->board, LAPIC + TPR, 1, 0x50);
   board_write(rig->board, LAPIC + TPR + 4, 4, 0x50);
   assert_int_equal(apic_get(rig, TPR), 0);
@@ -49,6 +52,7 @@ static void apic_base_transitions(void **state)
 {
   struct rig *rig = *state;
   struct board *board = rig->board;
+
   assert_int_equal(board_apic_write(board, 0x1B, LAPIC | 0x500), -1); /* x2APIC without enable */
   assert_int_equal(board_apic_write(board, 0x1B, LAPIC | 0x901), -1);
   assert_int_equal(board_apic_write(board, 0x1B, LAPIC | 0x900 | UINT64_C(1) << 40), -1);
@@ -68,6 +72,7 @@ static void apic_base_transitions(void **state)
 static void apic_moves(void **state)
 {
   struct rig *rig = *state;
+
   msr_put(rig, 0x1B, UINT64_C(0x1234567000) | 0x900);
   assert_false(board_owns(rig->board, LAPIC));
   assert_true(board_owns(rig->board, UINT64_C(0x1234567FFF)));
@@ -77,6 +82,7 @@ static void apic_moves(void **state)
 static void apic_forgets_when_switched_off(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, PERF, 0x4F1);
   self(rig, 0x41);
@@ -92,6 +98,7 @@ static void apic_may_be_absent(void **state)
 {
   struct rig *rig = *state;
   uint64_t value = 7;
+
   board_free(rig->board);
   rig->config.has_apic = false;
   assert_int_equal(rig_start(rig), 0);
@@ -111,6 +118,7 @@ static void x2apic_registers_are_msrs(void **state)
 {
   struct rig *rig = *state;
   uint64_t value;
+
   assert_int_equal(board_apic_read(rig->board, 0x802, &value), -1); /* not in xAPIC mode */
   enable(rig);
   to_x2apic(rig);
@@ -151,6 +159,7 @@ static void apic_of_an_old_processor(void **state)
 {
   struct rig *rig = *state;
   uint64_t value;
+
   board_free(rig->board);
   rig->config.has_x2apic = rig->config.has_tsc_deadline = false;
   rig->config.physical_bits = 0;
@@ -169,6 +178,7 @@ static void apic_of_an_old_processor(void **state)
 static void x2apic_sends(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   to_x2apic(rig);
   msr_put(rig, 0x83F, 0x31); /* SELF IPI */
@@ -189,6 +199,7 @@ static void x2apic_sends(void **state)
 static void apic_higher_vector_first(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   self(rig, 0x31);
   self(rig, 0x52);
@@ -212,6 +223,7 @@ static void apic_higher_vector_first(void **state)
 static void apic_task_priority_holds_back(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, TPR, 0x45);
   assert_int_equal(apic_get(rig, PPR), 0x45);
@@ -228,6 +240,7 @@ static void apic_task_priority_holds_back(void **state)
 static void apic_off_takes_no_vectors(void **state)
 {
   struct rig *rig = *state;
+
   self(rig, 0x41);
   assert_false(rig->intr);
   apic_put(rig, ICR, SELF | 0x400);
@@ -237,6 +250,7 @@ static void apic_off_takes_no_vectors(void **state)
 static void apic_reports_errors(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, ERROR, 0xFE);
   self(rig, 0x0F);
@@ -260,6 +274,7 @@ static void apic_reports_errors(void **state)
 static void apic_sends_to_itself(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, ICR_HIGH, 0);
   apic_put(rig, ICR, 0x200);
@@ -284,6 +299,7 @@ static void apic_sends_to_itself(void **state)
 static void apic_logical_destinations(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, LDR, 0x21000000);
   apic_put(rig, ICR_HIGH, 0x20u << 24); /* flat: one bit in common */

@@ -9,6 +9,7 @@
 static void timer_one_shot(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, TIMER, 0x41);
   apic_put(rig, DIVIDE, 0x0B); /* by 1 */
@@ -26,6 +27,7 @@ static void timer_one_shot(void **state)
 static void timer_periodic(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, TIMER, PERIODIC | 0x41);
   apic_put(rig, INITIAL, 500); /* by 2 */
@@ -46,6 +48,7 @@ static void timer_periodic(void **state)
 static void timer_counts_while_masked(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, TIMER, PERIODIC | MASKED | 0x41);
   apic_put(rig, INITIAL, 500);
@@ -61,6 +64,7 @@ static void timer_counts_while_masked(void **state)
 static void timer_changes_mode(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, TIMER, MASKED | 0x41);
   apic_put(rig, INITIAL, 1000);
@@ -82,6 +86,7 @@ static void timer_divides(void **state)
   static const uint8_t codes[] = {0, 1, 2, 3, 8, 9, 10, 11};
   static const unsigned divisors[] = {2, 4, 8, 16, 32, 64, 128, 1};
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, TIMER, 0x41);
   for (unsigned i = 0; i < 8; i++) {
@@ -96,6 +101,7 @@ static void timer_divides(void **state)
 static void timer_tsc_deadline(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   msr_put(rig, 0x6E0, 1000);
   assert_int_equal(msr_get(rig, 0x6E0), 0); /* ignored in other modes */
@@ -122,6 +128,7 @@ static void timer_tsc_deadline(void **state)
 static void pmi_fixed(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, PERF, 0xF1);
   board_pmi(rig->board);
@@ -140,6 +147,7 @@ static void pmi_fixed(void **state)
 static void pmi_of_amd(void **state)
 {
   struct rig *rig = *state;
+
   board_free(rig->board);
   rig->config.keeps_lvt_perf = true;
   assert_int_equal(rig_start(rig), 0);
@@ -154,6 +162,7 @@ static void pmi_of_amd(void **state)
 static void pmi_nmi_and_smi(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   apic_put(rig, PERF, 0x400);
   board_pmi(rig->board);
@@ -171,6 +180,7 @@ static void pmi_nmi_and_smi(void **state)
 static void pmi_in_a_disabled_apic(void **state)
 {
   struct rig *rig = *state;
+
   apic_put(rig, PERF, 0x400);
   board_pmi(rig->board);
   enable(rig);
@@ -184,6 +194,7 @@ static void pmi_in_a_disabled_apic(void **state)
 static void pmi_in_x2apic_mode(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   to_x2apic(rig);
   msr_put(rig, 0x834, 0x55);
@@ -197,6 +208,7 @@ static void pmi_in_x2apic_mode(void **state)
 static void lint_pins(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   board_nmi(rig->board);
   assert_int_equal(rig->nmi, 1);
@@ -220,6 +232,7 @@ static void lint_pins(void **state)
 static void lint_level(void **state)
 {
   struct rig *rig = *state;
+
   enable(rig);
   pic_program(rig, 0, 0);
   apic_put(rig, LINT0, 0x8045);
@@ -237,6 +250,7 @@ static void lint_level(void **state)
 static void apic_goes_before_the_8259(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   board_ferr(rig->board);

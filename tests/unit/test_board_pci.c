@@ -15,6 +15,7 @@ static void pci_has_three_functions(void **state)
 {
   struct rig *rig = *state;
   unsigned found = 0;
+
   for (unsigned i = 0; i < 0x10000; i++)
     found += pci_get(rig, i, 0, 2) != 0xFFFF;
   assert_int_equal(found, 3);
@@ -28,6 +29,7 @@ static void pci_has_three_functions(void **state)
 static void pci_has_no_base_addresses(void **state)
 {
   struct rig *rig = *state;
+
   for (unsigned place = 0x10; place < 0x28; place += 4) {
     pci_get(rig, 0x09, place, 4);
     board_out(rig->board, 0xCFC, 4, UINT32_MAX);

@@ -7,6 +7,7 @@
 static void pic_is_silent_before_it_is_programmed(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   serial_interrupts(rig);
   board_serial_receive(rig->board, 'x');
@@ -19,6 +20,7 @@ static void pic_is_silent_before_it_is_programmed(void **state)
 static void pic_gives_vectors_and_takes_eoi(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   serial_interrupts(rig);
@@ -42,6 +44,7 @@ static void pic_gives_vectors_and_takes_eoi(void **state)
 static void pic_lower_priority_waits(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   ferr(rig);
@@ -56,6 +59,7 @@ static void pic_lower_priority_waits(void **state)
 static void pic_masks(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0x04, 0);
   ferr(rig);
@@ -70,6 +74,7 @@ static void pic_masks(void **state)
 static void pic_edge_that_falls_is_spurious(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   ferr(rig);
@@ -84,6 +89,7 @@ static void pic_edge_that_falls_is_spurious(void **state)
 static void pic_edge_needs_a_new_edge(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   ferr(rig);
@@ -99,6 +105,7 @@ static void pic_edge_needs_a_new_edge(void **state)
 static void pic_level_repeats(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   board_out(rig->board, 0x4D0, 2, 0xFFFF);
@@ -115,6 +122,7 @@ static void pic_level_repeats(void **state)
 static void pic_auto_eoi(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   out(rig, 0x20, 0x13); /* single, ICW4 */
   out(rig, 0x21, 0x40);
@@ -129,6 +137,7 @@ static void pic_auto_eoi(void **state)
 static void pic_rotates(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   ferr(rig);
@@ -144,6 +153,7 @@ static void pic_rotates(void **state)
 static void pic_special_mask_lets_lower_ones_in(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0, 0);
   ferr(rig);
@@ -164,6 +174,7 @@ static void pic_special_mask_lets_lower_ones_in(void **state)
 static void pic_polls(void **state)
 {
   struct rig *rig = *state;
+
   pic_program(rig, 0, 0);
   out(rig, 0x20, 0x0C);
   assert_int_equal(in(rig, 0x20), 0);
@@ -178,6 +189,7 @@ static void pic_polls(void **state)
 static void pic_reaches_the_processor_past_a_disabled_apic(void **state)
 {
   struct rig *rig = *state;
+
   pic_program(rig, 0, 0);
   ferr(rig);
   assert_false(rig->intr); /* LINT0 is masked at power-on */

@@ -31,6 +31,7 @@ static bool pit_out2(struct rig *rig)
 static void pit_mode_2_interrupts_periodically(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFE, 0xFF);
   pit_load(rig, 0, 0x34, 1000);
@@ -51,6 +52,7 @@ static void pit_mode_2_interrupts_periodically(void **state)
 static void pit_mode_2_counts_down(void **state)
 {
   struct rig *rig = *state;
+
   pit_load(rig, 0, 0x34, 1000);
   assert_int_equal(pit_count(rig, 0), 1000);
   pass(rig, ticks(300));
@@ -62,6 +64,7 @@ static void pit_mode_2_counts_down(void **state)
 static void pit_new_count_waits_for_the_cycle(void **state)
 {
   struct rig *rig = *state;
+
   pit_load(rig, 0, 0x34, 1000);
   pass(rig, ticks(400));
   out(rig, 0x40, 0x64);
@@ -78,6 +81,7 @@ static void pit_new_count_waits_for_the_cycle(void **state)
 static void pit_mode_3_is_a_square_wave(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x61, 1);
   pit_load(rig, 2, 0x36, 1000);
   assert_true(pit_out2(rig));
@@ -92,6 +96,7 @@ static void pit_mode_3_is_a_square_wave(void **state)
 static void pit_mode_0_ends_once(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x61, 1);
   pit_load(rig, 2, 0x30, 1000);
   assert_false(pit_out2(rig));
@@ -106,6 +111,7 @@ static void pit_mode_0_ends_once(void **state)
 static void pit_gate_stops_mode_0(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x61, 0);
   pit_load(rig, 2, 0x30, 1000);
   pass(rig, ticks(5000));
@@ -126,6 +132,7 @@ static void pit_gate_stops_mode_0(void **state)
 static void pit_gate_loads_a_new_count(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x61, 1);
   pit_load(rig, 2, 0x34, 1000);
   pass(rig, ticks(100));
@@ -142,6 +149,7 @@ static void pit_gate_loads_a_new_count(void **state)
 static void pit_gate_triggers_mode_1_and_5(void **state)
 {
   struct rig *rig = *state;
+
   pit_load(rig, 2, 0x32, 100);
   assert_true(pit_out2(rig));
   pass(rig, ticks(500));
@@ -163,6 +171,7 @@ static void pit_gate_triggers_mode_1_and_5(void **state)
 static void pit_mode_4_interrupts_once(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFE, 0xFF);
   pit_load(rig, 0, 0x38, 100);
@@ -177,6 +186,7 @@ static void pit_mode_4_interrupts_once(void **state)
 static void pit_counts_in_bcd(void **state)
 {
   struct rig *rig = *state;
+
   pit_load(rig, 0, 0x35, 0x1000);
   pass(rig, ticks(1));
   assert_int_equal(pit_count(rig, 0), 0x0999);
@@ -188,6 +198,7 @@ static void pit_counts_in_bcd(void **state)
 static void pit_reads_back_count_and_status(void **state)
 {
   struct rig *rig = *state;
+
   pit_load(rig, 0, 0x34, 1000);
   pass(rig, ticks(10));
   out(rig, 0x43, 0xC2); /* both, of channel 0 */
@@ -204,6 +215,7 @@ static void pit_reads_back_count_and_status(void **state)
 static void pit_masked_has_no_deadline_but_is_remembered(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFF, 0xFF);
   pit_load(rig, 0, 0x34, 1000);
@@ -223,6 +235,7 @@ static void port_61_refreshes(void **state)
 {
   struct rig *rig = *state;
   uint8_t first = in(rig, 0x61) & 0x10;
+
   pass(rig, 15085);
   assert_int_not_equal(in(rig, 0x61) & 0x10, first);
   out(rig, 0x61, 0xFF);

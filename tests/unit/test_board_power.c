@@ -10,6 +10,7 @@
 static void ports_of_nobody_read_ones(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(board_in(rig->board, 0x2F8, 1), 0xFF); /* COM2 */
   assert_int_equal(board_in(rig->board, 0x170, 2), 0xFFFF);
   assert_int_equal(board_in(rig->board, 0xFFFF, 4), UINT32_MAX);
@@ -19,6 +20,7 @@ static void ports_of_nobody_read_ones(void **state)
 static void ports_that_tell_the_host(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x80, 0x5A);
   assert_int_equal(rig->post, 0x5A);
   out(rig, 0xE9, 'h');
@@ -36,6 +38,7 @@ static void ports_that_tell_the_host(void **state)
 static void ports_reset(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0xCF9, 0x02);
   assert_int_equal(rig->reset, 0);
   out(rig, 0xCF9, 0x06);
@@ -48,6 +51,7 @@ static void ports_reset(void **state)
 static void reset_selects_the_first(void **state)
 {
   struct rig *rig = *state;
+
   board_free(rig->board);
   rig->config.cpus = 2;
   assert_int_equal(rig_start(rig), 0);
@@ -61,6 +65,7 @@ static void reset_selects_the_first(void **state)
 static void ports_init_signal(void **state)
 {
   struct rig *rig = *state;
+
   apic_put(rig, 0xF0, 0x1FF);
   out(rig, 0x92, 0x03);
   assert_int_equal(rig->init, 1);
@@ -82,6 +87,7 @@ static void ports_init_signal(void **state)
 static void ports_a20(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(in(rig, 0x92), 2);
   out(rig, 0x92, 0);
   assert_false(rig->a20);
@@ -97,6 +103,7 @@ static void ports_a20(void **state)
 static void acpi_timer_and_power_off(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xFD);
   pass(rig, S);
@@ -137,6 +144,7 @@ static void go_to_sleep(struct rig *rig, uint16_t enable)
 static void sleep_until_the_alarm(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0x00, 0x00); /* a timer that ticks does not wake */
   out(rig, 0x43, 0x34);
@@ -165,6 +173,7 @@ static void sleep_until_the_alarm(void **state)
 static void sleep_without_end(void **state)
 {
   struct rig *rig = *state;
+
   go_to_sleep(rig, 0x1);                               /* the timer has no power in S3 */
   assert_int_equal(board_deadline(rig->board), NEVER); /* RTC_EN is off: the alarm does not wake */
   pass(rig, 3600 * S);
@@ -180,6 +189,7 @@ static void sleep_without_end(void **state)
 static void sleep_after_the_alarm(void **state)
 {
   struct rig *rig = *state;
+
   cmos_put(rig, 1, 0xFF);
   cmos_put(rig, 3, 0xFF);
   cmos_put(rig, 5, 0xFF);
@@ -197,6 +207,7 @@ static void sleep_after_the_alarm(void **state)
 static void acpi_alarm(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xFD); /* IRQ 8 is masked */
   cmos_put(rig, 1, 0x03);
@@ -220,6 +231,7 @@ static void rtc_ends(void **state)
 {
   struct rig *rig = *state;
   static const uint8_t end[][2] = {{0x32, 0x99}, {9, 0x99}, {8, 0x12}, {7, 0x31}, {4, 0x23}, {2, 0x59}, {0, 0x58}};
+
   for (unsigned i = 0; i < sizeof(end) / sizeof(end[0]); i++)
     cmos_put(rig, end[i][0], end[i][1]);
   pass(rig, 10 * S);

@@ -7,6 +7,7 @@
 static void rtc_shows_the_time(void **state)
 {
   struct rig *rig = *state;
+
   pass(rig, (13 * 3600 + 14 * 60 + 15) * S);
   assert_int_equal(cmos_get(rig, 0), 0x15);
   assert_int_equal(cmos_get(rig, 2), 0x14);
@@ -29,6 +30,7 @@ static void rtc_shows_the_time(void **state)
 static void rtc_can_be_set(void **state)
 {
   struct rig *rig = *state;
+
   cmos_put(rig, 0x0B, 0x82);
   cmos_put(rig, 0, 0x58);
   cmos_put(rig, 2, 0x59);
@@ -50,6 +52,7 @@ static void rtc_can_be_set(void **state)
 static void rtc_warns_of_updates(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(cmos_get(rig, 0x0A), 0x26);
   pass(rig, S - 2228 * US);
   assert_int_equal(cmos_get(rig, 0x0A), 0xA6);
@@ -61,6 +64,7 @@ static void rtc_warns_of_updates(void **state)
 static void rtc_periodic_interrupt(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xFE);
   assert_int_equal(board_deadline(rig->board), NEVER);
@@ -81,6 +85,7 @@ static void rtc_periodic_interrupt(void **state)
 static void rtc_update_interrupt(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xFE);
   cmos_put(rig, 0x0B, 0x12);
@@ -93,6 +98,7 @@ static void rtc_update_interrupt(void **state)
 static void rtc_alarm_interrupt(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xFB, 0xFE);
   cmos_put(rig, 1, 0x30);
@@ -114,6 +120,7 @@ static void cmos_knows_the_machine(void **state)
 {
   struct rig *rig = *state;
   unsigned sum = 0;
+
   assert_int_equal(cmos_get(rig, 0x10), 0x40);
   assert_int_equal(cmos_get(rig, 0x12), 0xF0);
   assert_int_equal(cmos_get(rig, 0x15) | cmos_get(rig, 0x16) << 8, 640);

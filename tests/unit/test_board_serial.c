@@ -7,6 +7,7 @@
 static void serial_sends(void **state)
 {
   struct rig *rig = *state;
+
   for (const char *text = "hello"; *text; text++) {
     assert_int_equal(in(rig, 0x3FD), 0x60);
     out(rig, 0x3F8, (uint8_t)*text);
@@ -19,6 +20,7 @@ static void serial_sends(void **state)
 static void serial_divisor_hides_data(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x3FB, 0x83);
   board_out(rig->board, 0x3F8, 2, 0x0102);
   assert_int_equal(board_in(rig->board, 0x3F8, 2), 0x0102);
@@ -30,6 +32,7 @@ static void serial_divisor_hides_data(void **state)
 static void serial_loops_back(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x3FB, 0x03);
   out(rig, 0x3FC, 0x1F);
   assert_int_equal(in(rig, 0x3FE) & 0xF0, 0xF0);
@@ -48,6 +51,7 @@ static void serial_loops_back(void **state)
 static void serial_interrupts_by_priority(void **state)
 {
   struct rig *rig = *state;
+
   out(rig, 0x3FB, 0x03);
   out(rig, 0x3FC, 0x1B);
   in(rig, 0x3FE);
@@ -68,6 +72,7 @@ static void serial_interrupts_by_priority(void **state)
 static void serial_sent_interrupt_has_edges(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xEF, 0xFF);
   out(rig, 0x3FC, 0x08);
@@ -86,6 +91,7 @@ static void serial_sent_interrupt_has_edges(void **state)
 static void serial_fifo_and_timeout(void **state)
 {
   struct rig *rig = *state;
+
   wire(rig);
   pic_program(rig, 0xEF, 0xFF);
   out(rig, 0x3FB, 0x03);

@@ -14,6 +14,7 @@ static uint32_t get32(const uint8_t *bytes)
 static void assert_sum(const uint8_t *bytes, size_t size)
 {
   uint8_t sum = 0;
+
   for (size_t i = 0; i < size; i++)
     sum = (uint8_t)(sum + bytes[i]);
   assert_int_equal(sum, 0);
@@ -34,6 +35,7 @@ static void tables_of_acpi(void **state)
   struct rig *rig = *state;
   uint8_t bytes[4096];
   size_t rsdp = SIZE_MAX, size = board_tables(rig->board, TABLES, bytes, sizeof(bytes), &rsdp);
+
   assert_true(size > 0 && rsdp % 16 == 0);
   assert_memory_equal(bytes + rsdp, "RSD PTR ", 8);
   assert_sum(bytes + rsdp, 20);
@@ -71,6 +73,7 @@ static void tables_of_mp(void **state)
   struct rig *rig = *state;
   uint8_t bytes[4096];
   size_t rsdp, size = board_tables(rig->board, TABLES, bytes, sizeof(bytes), &rsdp), place = 0;
+
   while (place < size && memcmp(bytes + place, "_MP_", 4))
     place += 16;
   assert_true(place < size);
@@ -91,6 +94,7 @@ static void tables_need_room(void **state)
   struct rig *rig = *state;
   uint8_t bytes[4096];
   size_t rsdp = 7, size = board_tables(rig->board, TABLES, bytes, sizeof(bytes), &rsdp);
+
   rsdp = 7;
   for (size_t i = 0; i < size; i++)
     assert_int_equal(board_tables(rig->board, TABLES, bytes, i, &rsdp), 0);

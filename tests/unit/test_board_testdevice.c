@@ -8,6 +8,7 @@
 static uint64_t fwcfg_item(struct rig *rig, uint16_t item, unsigned bytes)
 {
   uint64_t value = 0;
+
   board_out(rig->board, 0x510, 2, item);
   for (unsigned i = 0; i < bytes; i++)
     value |= (uint64_t)in(rig, 0x511) << 8 * i;
@@ -18,6 +19,7 @@ static uint64_t fwcfg_item(struct rig *rig, uint16_t item, unsigned bytes)
 static void fwcfg_tells_of_the_machine(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(fwcfg_item(rig, 0, 4), 0x554D4551); /* "QEMU" */
   assert_int_equal(in(rig, 0x511), 0);                 /* behind the end */
   assert_int_equal(fwcfg_item(rig, 1, 4), 1);          /* no DMA */
@@ -36,6 +38,7 @@ static void fwcfg_tells_of_the_machine(void **state)
 static void test_device_is_not_there_unasked(void **state)
 {
   struct rig *rig = *state;
+
   assert_false(board_owns(rig->board, 0xFF000000));
   board_out(rig->board, 0xE0, 4, 0x12345678);
   assert_int_equal(board_in(rig->board, 0xE0, 4), UINT32_MAX);
@@ -47,6 +50,7 @@ static void test_device_is_not_there_unasked(void **state)
 static void test_device_keeps_and_drives(void **state)
 {
   struct rig *rig = *state;
+
   board_free(rig->board);
   rig->config.has_test_device = true;
   assert_int_equal(rig_start(rig), 0);

@@ -8,6 +8,7 @@ static void vga_shows_text(void **state)
 {
   struct rig *rig = *state;
   struct board_screen screen = board_screen(rig->board);
+
   assert_int_equal(screen.columns, 80);
   assert_int_equal(screen.rows, 25);
   assert_true(screen.has_cursor);
@@ -33,8 +34,10 @@ static void vga_retraces(void **state)
   struct rig *rig = *state;
   unsigned frames = 0;
   uint8_t last = 0;
+
   for (unsigned i = 0; i < 200000; i++) {
     uint8_t status = in(rig, 0x3DA) & 8;
+
     frames += status && !last;
     last = status;
     rig->now += 5 * US;
@@ -45,6 +48,7 @@ static void vga_retraces(void **state)
 static void vga_keeps_registers(void **state)
 {
   struct rig *rig = *state;
+
   in(rig, 0x3DA);
   out(rig, 0x3C0, 0x10);
   out(rig, 0x3C0, 0x0C);

@@ -39,6 +39,7 @@ static void load(struct rig *rig, uint64_t address, const void *bytes, size_t si
 static int go(struct rig *rig, uint64_t rip)
 {
   struct cpu *cpu = rig->cpu;
+
   cpu->activity = CPU_RUNNING;
   cpu_set_rip(cpu, rip);
   enum cpu_stop stop = cpu_run(cpu, 10000);
@@ -53,6 +54,7 @@ static int go(struct rig *rig, uint64_t rip)
 static void test_write_to_the_next_instruction(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake"); /* INC EAX becomes DEC EAX: by MOV, then by a PUSH whose last byte it is */
   assert_int_equal(EXECUTE(&rig, 0xC6, 0x05, 0x07, 0x10, 0, 0, 0x48, 0x40), DONE);
@@ -68,6 +70,7 @@ static void test_write_to_the_next_instruction(void **state)
 static void test_write_through_an_alias(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_small_pages(&rig);
   map_alias(&rig, 0, CODE | 3);
@@ -103,6 +106,7 @@ static void rig_across_pages(struct rig *rig, uint64_t second)
 static void test_instruction_across_pages(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_across_pages(&rig, FAR_CODE + 0x1000);
   map_alias(&rig, 1, (FAR_CODE + 0x2000) | 7);
@@ -119,6 +123,7 @@ static void test_instruction_across_pages(void **state)
 static void test_both_pages_are_one(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_across_pages(&rig, FAR_CODE);
   rig_free(&rig);
@@ -128,6 +133,7 @@ static void test_both_pages_are_one(void **state)
 static void test_repetition_writes_over_itself(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RDI] = CODE;
@@ -143,6 +149,7 @@ static void test_repetition_writes_over_itself(void **state)
 static void test_generations_come_round(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_small_pages(&rig);
   for (unsigned i = 0; i < 4; i++) {
@@ -167,6 +174,7 @@ static void set_code_limit(struct rig *rig, uint32_t limit)
 static void test_blocks_know_their_limit(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RAX] = 0xF000;
@@ -190,6 +198,7 @@ static void test_blocks_know_their_limit(void **state)
 static void test_instruction_across_the_limit(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   LOAD(&rig, CODE, 0x0F, 0xFF); /* UD0 needs its ModRM byte */
@@ -211,6 +220,7 @@ static void test_instruction_across_the_limit(void **state)
 static void test_invlpg_of_a_large_page(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   put(&rig, TABLES + 0x2000 + 8 * 3, 0x87, 8); /* 600000 is 0 again */
@@ -230,6 +240,7 @@ static void test_invlpg_of_a_large_page(void **state)
 static void test_accessed_and_dirty_bits(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_small_pages(&rig);
   map_alias(&rig, 0, FAR_CODE | 7);
@@ -272,6 +283,7 @@ static void test_error_code_of_a_fetch(void **state)
 static void test_not_canonical(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_small_pages(&rig);
   put(&rig, TSS + 36, STACK, 8); /* IST 1, for the handlers' sake */
@@ -300,6 +312,7 @@ struct heard {
 static void hear(void *data, const struct lb_branch *branch)
 {
   struct heard *heard = data;
+
   heard->branches[heard->count++ % 8] = *branch;
 }
 
@@ -315,6 +328,7 @@ static void test_fault_at_a_target(void **state)
 {
   struct rig rig;
   struct heard heard = {.count = 0};
+
   (void)state;
   rig_small_pages(&rig);
   cpu_listen(rig.cpu, hear, &heard);
@@ -331,6 +345,7 @@ static void test_target_is_not_canonical(void **state)
 {
   struct rig rig;
   struct heard heard = {.count = 0};
+
   (void)state;
   rig_small_pages(&rig);
   put(&rig, TABLES + 8 * 255, (TABLES + 0x4000) | 7, 8); /* the last page of the lower half is CODE */
@@ -351,6 +366,7 @@ static void test_branches_of_real_mode(void **state)
 {
   struct rig rig;
   struct heard heard = {.count = 0};
+
   (void)state;
   rig_real(&rig, "skylake");
   cpu_load_real_segment(rig.cpu, CS, 0x80);
@@ -374,6 +390,7 @@ static void test_branches_of_real_mode(void **state)
 static void test_retired_instructions(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RSI] = rig.cpu->r[RDI] = 0x40000;
@@ -395,6 +412,7 @@ static void test_retired_instructions(void **state)
 static void test_budgets_are_exact(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   memset(rig.memory.ram + CODE, 0x40, 0x800); /* INC EAX */
@@ -415,6 +433,7 @@ static void test_budgets_are_exact(void **state)
 static void raise_interrupt(void *data, uint64_t address, unsigned size, uint64_t value)
 {
   struct rig *rig = data;
+
   (void)address;
   (void)size;
   (void)value;
@@ -425,6 +444,7 @@ static void raise_interrupt(void *data, uint64_t address, unsigned size, uint64_
 static void test_interrupt_before_cli(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->bus.mmio_write = raise_interrupt;
@@ -439,6 +459,7 @@ static void test_interrupt_before_cli(void **state)
 static void test_smi_behind_mov_ss(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->dr[0] = DATA;
@@ -477,6 +498,7 @@ static uint64_t step(struct rig *rig, const void *bytes, size_t size, int expect
 static void test_single_steps(void **state)
 {
   struct rig rig;
+
   (void)state;
   assert_int_equal(STEP(&rig, DB, 0x8E, 0xD0, 0x90, 0x90), 3); /* MOV SS, AX loses its own */
   rig_free(&rig);
@@ -501,6 +523,7 @@ static void test_single_steps(void **state)
 static void test_nmi(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   LOAD(&rig, HANDLERS + 16 * 2, 0x40, 0xCF); /* INC EAX; IRET */
@@ -521,6 +544,7 @@ static void test_nmi(void **state)
 static void test_fault_after_shutdown(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->idtr.limit = 0;
@@ -536,6 +560,7 @@ static void test_fault_after_shutdown(void **state)
 static void test_halted_cycles_do_not_count(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   assert_int_equal(wrmsr(&rig, 0x38D, 0x10), DONE); /* fixed counter 1 at CPL 0 */
@@ -574,5 +599,6 @@ int main(void)
     cmocka_unit_test(test_fault_after_shutdown),
     cmocka_unit_test(test_halted_cycles_do_not_count),
   };
+
   return cmocka_run_group_tests_name("cpu_core", tests, NULL, NULL);
 }

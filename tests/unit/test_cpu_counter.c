@@ -90,6 +90,7 @@ static void run(struct rig *rig, const struct setup *setup)
 static void assert_same_msr(struct rig *quick, struct rig *slow, uint32_t msr)
 {
   uint64_t a = 0, b = 0;
+
   assert_int_equal(lb_recorder_rdmsr(&quick->cpu->recorder, msr, &a), LB_MSR_OK);
   assert_int_equal(lb_recorder_rdmsr(&slow->cpu->recorder, msr, &b), LB_MSR_OK);
   if (a != b)
@@ -99,6 +100,7 @@ static void assert_same_msr(struct rig *quick, struct rig *slow, uint32_t msr)
 static void assert_same(uint64_t first, uint64_t control)
 {
   struct rig quick, slow;
+
   run(&quick, &(struct setup){first, control, false});
   run(&slow, &(struct setup){first, control, true});
   assert_true(quick.cpu->counts_blocks || first); /* it really was quick */
@@ -167,6 +169,7 @@ static void metrics_run(struct rig *rig, bool is_slow)
 static uint64_t msr_get(struct rig *rig, uint32_t msr)
 {
   uint64_t value = 0;
+
   assert_int_equal(lb_recorder_rdmsr(&rig->cpu->recorder, msr, &value), LB_MSR_OK);
   return value;
 }
@@ -175,6 +178,7 @@ static uint64_t msr_get(struct rig *rig, uint32_t msr)
 static void assert_share(struct rig *rig, unsigned byte, uint64_t wanted)
 {
   uint64_t share = msr_get(rig, 0x329) >> (8 * byte) & 0xFF, slots = msr_get(rig, 0x30C);
+
   if (share * slots / 255 > wanted + slots / 255 || share * slots / 255 + slots / 255 < wanted)
     fail_msg("byte %u: %llu of %llu slots, not %llu", byte, (unsigned long long)(share * slots / 255),
              (unsigned long long)slots, (unsigned long long)wanted);
@@ -185,6 +189,7 @@ static void assert_share(struct rig *rig, unsigned byte, uint64_t wanted)
 static void test_metrics(void **state)
 {
   struct rig quick, slow;
+
   metrics_run(&quick, false);
   metrics_run(&slow, true);
   assert_false(slow.cpu->counts_blocks);
@@ -211,5 +216,6 @@ int main(void)
     cmocka_unit_test(test_overflow),
     cmocka_unit_test(test_metrics),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

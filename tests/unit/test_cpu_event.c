@@ -228,12 +228,14 @@ static void plain_name(const char *name, char *buffer, size_t size)
     {"_COST", ""},
     {"_TPEBS", ""},
   };
+
   snprintf(buffer, size, "%s", name);
   if (has(name, "DIRECTION_MISMATCH") || !strcmp(name, "BR_INST_RETIRED"))
     return;
   for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
     char *at = strstr(buffer, changes[i][0]);
     char rest[128];
+
     if (!at)
       continue;
     snprintf(rest, sizeof(rest), "%s", at + strlen(changes[i][0]));
@@ -244,6 +246,7 @@ static void plain_name(const char *name, char *buffer, size_t size)
 static const char *letters_of(const char *name)
 {
   char plain[128];
+
   plain_name(name, plain, sizeof(plain));
   const char *dot = strrchr(plain, '.');
   for (size_t i = 0; i < sizeof(meanings) / sizeof(meanings[0]); i++)
@@ -258,9 +261,11 @@ static uint64_t branches_wanted(const char *name)
 {
   const char *letters = letters_of(name);
   uint64_t wanted = 0;
+
   for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
     bool is_right_only = has(name, ".PRED_");
     unsigned count = is_mispredicts(name) ? kinds[i].wrong : kinds[i].count - (is_right_only ? kinds[i].wrong : 0);
+
     wanted += strchr(letters, kinds[i].letter) ? count : 0;
   }
   return wanted;
@@ -270,6 +275,7 @@ static uint64_t branches_wanted(const char *name)
 static uint64_t kernel_wanted(const char *name, bool is_amd)
 {
   const char *letters = letters_of(name);
+
   if (is_mispredicts(name) || !strchr(letters, 'X'))
     return 0;
   return 19 + FAULTS + (is_amd ? FAULTS + 1 : 0);
@@ -288,6 +294,7 @@ static uint64_t counted(struct rig *rig, const struct program *program, uint64_t
   const struct lb_cpu *cpu = rig->cpu->model;
   uint32_t msr = select_msr(cpu), counter = msr == 0x186 ? 0xC1 : 0xC0010004;
   uint64_t value = 0;
+
   rig_flat(rig);
   cpu_changed(rig->cpu);
   assert_int_equal(wrmsr(rig, msr, 0), DONE);
@@ -321,6 +328,7 @@ static void check(struct rig *rig, const struct program *program, const struct l
 {
   for (unsigned is_slow = 0; is_slow < 2; is_slow++) {
     uint64_t found = counted(rig, program, select_of(event) | privilege | EN, is_slow);
+
     if (found != wanted)
       fail_msg("%s: %s counts %llu, not %llu%s%s", rig->cpu->model->name, event->name, (unsigned long long)found,
                (unsigned long long)wanted, privilege == OS ? " in ring 0" : "", is_slow ? ", one by one" : "");
@@ -337,6 +345,7 @@ static bool is_branch_event(const struct lb_pmu_event *event)
 static void check_event(struct rig *rig, const struct program *program, const struct lb_pmu_event *event)
 {
   bool is_amd = select_msr(rig->cpu->model) != 0x186;
+
   if (is_branch_event(event)) {
     check(rig, program, event, USR, branches_wanted(event->name));
     check(rig, program, event, OS, kernel_wanted(event->name, is_amd));
@@ -351,6 +360,7 @@ static void check_cpu(const struct lb_cpu *cpu, const struct program *program)
 {
   struct lb_pmu_event event;
   struct rig rig;
+
   rig_protected(&rig, cpu->name);
   put(&rig, HANDLERS + 16 * SYSTEM_CALL, 0xCF90, 2);        /* nop; iret */
   put(&rig, HANDLERS + 16 * DE, UINT64_C(0xCF02240483), 5); /* addl $2, (%esp); iret */
@@ -363,6 +373,7 @@ static void test_every_event_of_every_cpu(void **state)
 {
   struct program program;
   const struct lb_cpu *cpu;
+
   (void)state;
   program_build(&program);
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++)
@@ -397,6 +408,7 @@ static void test_codes(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
     const struct lb_pmu_event *event = lb_cpu_event_find(cpu_named(codes[i].cpu), codes[i].select);
+
     if (!event || strcmp(event->name, codes[i].name) != 0)
       fail_msg("%s: %llx is %s", codes[i].cpu, (unsigned long long)codes[i].select, event ? event->name : "nothing");
   }
@@ -406,11 +418,14 @@ static void test_codes(void **state)
 static void test_no_code_twice(void **state)
 {
   const struct lb_cpu *cpu;
+
   (void)state;
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++) {
     struct lb_pmu_event event;
+
     for (unsigned k = 0; lb_cpu_event(cpu, k, &event) == 0; k++) {
       const struct lb_pmu_event *found = lb_cpu_event_find(cpu, select_of(&event));
+
       if (!found || strcmp(found->name, event.name) != 0)
         fail_msg("%s: %s has the code of %s", cpu->name, event.name, found ? found->name : "nothing");
     }
@@ -439,6 +454,7 @@ static void test_cache(void **state)
   static const uint32_t references = 0x4F2E, misses = 0x412E;
   struct program program = {.size = 0};
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   emit(&program, walk, sizeof(walk));
@@ -476,6 +492,7 @@ static void test_cache_flush(void **state)
   static const uint32_t references = 0x4F2E, misses = 0x412E;
   struct program program = {.size = 0};
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   emit(&program, flush, sizeof(flush));
@@ -490,6 +507,7 @@ static void test_lbr_inserts(void **state)
 {
   struct program program;
   struct rig rig;
+
   (void)state;
   program_build(&program);
   rig_protected(&rig, "skylake");
@@ -512,6 +530,7 @@ static void test_unmodelled(void **state)
 {
   uint64_t select = 0;
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   const struct lb_recorder *recorder = &rig.cpu->recorder;
@@ -541,5 +560,6 @@ int main(void)
     cmocka_unit_test(test_lbr_inserts),
     cmocka_unit_test(test_unmodelled),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

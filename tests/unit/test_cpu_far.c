@@ -46,6 +46,7 @@ static void far_jump_faults(void **state)
   };
   for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     struct guest *g = guest_new_32(CODE_0);
+
     code_at(g, CODE, 0xEA, LE32(cases[i].offset), LE16(cases[i].selector));
     expect_exception(g, cases[i].vector, cases[i].error, CODE);
     expect_branch(g, 0, LB_BRANCH_FAULT, CODE, HANDLER + 0x10 * cases[i].vector);
@@ -154,6 +155,7 @@ static void call_gate_faults(void **state)
   };
   for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     struct guest *g = guest_new_32(CODE_3);
+
     /* The handler is conforming, so that it runs on the caller's stack: that of level 0 may be bad. */
     put_vector(g, cases[i].vector, CONFORMING, HANDLER + 0x10 * cases[i].vector, 0x8E);
     code_at(g, HANDLER + 0x10 * cases[i].vector, 0xEB, 0xFE);
@@ -266,6 +268,7 @@ static void long_mode_far_faults(void **state)
   };
   for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     struct guest *g = guest_new_64(CODE64_0);
+
     code_at(g, CODE, 0x48, 0xFF, 0x2C, 0x25, LE32(CODE + 0x80)); /* jmp far [m16:64] */
     code_at(g, CODE + 0x80, LE64(cases[i].offset), LE16(cases[i].selector));
     run_to(g, HANDLER + 0xD0);

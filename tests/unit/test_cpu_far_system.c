@@ -140,6 +140,7 @@ static void segment_load_faults(void **state)
   };
   for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     struct guest *g = guest_new_32(cases[i].code);
+
     g->cpu->r[RAX] = cases[i].selector;
     code_at(g, CODE, 0x8E, 0xC0 | cases[i].number << 3);
     expect_exception(g, cases[i].vector, cases[i].error, CODE);

@@ -9,6 +9,7 @@
 static void fill_task(struct guest *g, uint32_t tss, uint32_t eip, uint32_t esp)
 {
   static const uint16_t segments[] = {DATA_0, CODE_0, DATA_0, DATA_0, 0, DATA_3};
+
   put(g, tss + 4, STACK_0, 4);
   put(g, tss + 8, DATA_0, 4);
   put(g, tss + 0x20, eip, 4);
@@ -162,6 +163,7 @@ static void task_faults(void **state)
 static void push_v8086_frame(struct guest *g, uint32_t eflags)
 {
   static const uint32_t tail[] = {0x800, 0x2200, 0x2300, 0x2400, 0x2500, 0x2600}; /* ESP SS ES DS FS GS */
+
   g->cpu->r[RSP] = STACK_0 - 36;
   put(g, STACK_0 - 36, 0, 4);
   put(g, STACK_0 - 32, 0x1800, 4);

@@ -48,6 +48,7 @@
 static int setup(void **state)
 {
   struct cpu *cpu = vector_guest_new();
+
   *state = cpu;
   if (!cpu)
     return -1;
@@ -66,6 +67,7 @@ static int teardown(void **state)
 static uint32_t data_32(struct cpu *cpu, unsigned offset)
 {
   uint32_t value;
+
   memcpy(&value, vector_guest_data(cpu) + offset, 4);
   return value;
 }
@@ -86,6 +88,7 @@ static void test_switched_off(void **state)
 {
   struct cpu *cpu = *state;
   uint32_t cr0 = cpu->cr0, cr4 = cpu->cr4;
+
   cpu->cr0 = cr0 | CR0_TS;
   assert_int_equal(STEP(cpu, FLD1), EXCEPTION_NM);
   assert_int_equal(STEP(cpu, FNSTSW_AX), EXCEPTION_NM);
@@ -139,6 +142,7 @@ static void make_pending(struct cpu *cpu)
 static void test_pending(void **state)
 {
   struct cpu *cpu = *state;
+
   make_pending(cpu);
   assert_int_equal(cpu->fpu.opcode, 0x6F9);
   assert_int_equal(cpu->fpu.instruction, GUEST_CODE);
@@ -167,6 +171,7 @@ static void test_pending(void **state)
 static void test_ferr(void **state)
 {
   struct cpu *cpu = *state;
+
   make_pending(cpu);
   cpu->cr0 &= ~(uint32_t)CR0_NE;
   unsigned before = vector_guest_ferr;
@@ -182,6 +187,7 @@ static void test_unmasked_sse(void **state)
 {
   struct cpu *cpu = *state;
   const float a[4] = {1, 2, 3, 4}, b[4] = {1, 0, 1, 1};
+
   memcpy(cpu->fpu.v[0].u8, a, 16);
   memcpy(cpu->fpu.v[1].u8, b, 16);
   cpu->fpu.mxcsr = 0x1D80; /* ZM = 0 */
@@ -200,6 +206,7 @@ static void test_exact_underflow(void **state)
 {
   struct cpu *cpu = *state;
   const uint32_t a[4] = {0x00800000, 0, 0, 0}, b[4] = {0x40000000, 0x3F800000, 0x3F800000, 0x3F800000};
+
   memcpy(cpu->fpu.v[0].u8, a, 16);
   memcpy(cpu->fpu.v[1].u8, b, 16);
   cpu->fpu.mxcsr = 0x1780; /* UM = 0 */
@@ -236,6 +243,7 @@ static void scalar_check(struct cpu *cpu, const uint8_t *code, uint64_t a, uint6
 {
   uint64_t result = 0;
   uint32_t csr = mxcsr;
+
   cpu->fpu.v[0].u64[0] = a;
   cpu->fpu.v[1].u64[0] = b;
   cpu->fpu.mxcsr = mxcsr;
@@ -269,6 +277,7 @@ static void test_scalar_edges(void **state)
   for (unsigned k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
     for (unsigned i = 0; i < VALUES * VALUES; i++) {
       uint64_t a = values[i / VALUES], b = values[i % VALUES];
+
       if (rows[k].code[0] == 0xF3) { /* the same edges of singles: exponents of eight bits */
         a = (a >> 63 << 31) | ((a >> 52 & 0x7FF) > 0x7FB ? (a >> 52 & 3) | 0xFC : (a >> 52 & 0x7F)) << 23 |
             (a >> 29 & 0x7FFFFF);
@@ -282,6 +291,7 @@ static void test_scalar_edges(void **state)
 static void test_alignment(void **state)
 {
   struct cpu *cpu = *state;
+
   cpu->r[RBX] = GUEST_DATA + 8;
   assert_int_equal(STEP(cpu, MOVAPS_LOAD), EXCEPTION_GP);
   assert_int_equal(cpu->fault.error, 0);
@@ -301,6 +311,7 @@ static void test_alignment(void **state)
 static void test_store_fault(void **state)
 {
   struct cpu *cpu = *state;
+
   memset(cpu->fpu.v[0].u8, 0xAA, 16);
   memset(vector_guest_data(cpu) + DATA_BYTES - 8, 0x11, 8);
   cpu->r[RBX] = GUEST_DATA + DATA_BYTES - 8;
@@ -330,6 +341,7 @@ static void fill_environment(struct cpu *cpu)
 static void test_environment_protected(void **state)
 {
   struct cpu *cpu = *state;
+
   fill_environment(cpu);
   assert_int_equal(STEP(cpu, FNSTENV), OK);
   const uint32_t wide[7] = {0xFFFF037F, 0xFFFF3000, 0xFFFF1FFF, 0x12345678, 0x05A51000, 0x9ABCDEF0, 0xFFFF2000};
@@ -362,6 +374,7 @@ static void enter_real(struct cpu *cpu)
 static void test_environment_real(void **state)
 {
   struct cpu *cpu = *state;
+
   fill_environment(cpu);
   cpu->fpu.instruction = 0x5678;
   cpu->fpu.data = 0xDEF0;
@@ -382,6 +395,7 @@ static void test_environment_real(void **state)
 static void test_save_restore(void **state)
 {
   struct cpu *cpu = *state;
+
   fill_environment(cpu);
   struct fpu before = cpu->fpu;
   assert_int_equal(STEP(cpu, FNSAVE), OK);
@@ -400,6 +414,7 @@ static void test_save_restore(void **state)
 static void test_fxsave_pointers(void **state)
 {
   struct cpu *cpu = *state;
+
   fill_environment(cpu);
   cpu->fpu.instruction = 0x123456789ABC;
   assert_int_equal(STEP(cpu, FXSAVE), OK);
@@ -425,6 +440,7 @@ static void test_bcd(void **state)
 {
   struct cpu *cpu = *state;
   const uint8_t number[10] = {0x78, 0x56, 0x34, 0x12, 0x90, 0x78, 0x56, 0x34, 0x12, 0x80};
+
   memcpy(vector_guest_data(cpu), number, 10);
   assert_int_equal(STEP(cpu, 0xDF, 0x23), OK); /* FBLD */
   assert_int_equal(STEP(cpu, 0xDF, 0x3B), OK); /* FISTP m64 */
@@ -445,6 +461,7 @@ static void test_bcd(void **state)
 static void test_mmx_state(void **state)
 {
   struct cpu *cpu = *state;
+
   STEP(cpu, FLD1);
   assert_int_equal(STEP(cpu, PADDB_MMX), OK);
   assert_int_equal(cpu->fpu.top, 0);
@@ -459,6 +476,7 @@ static void test_mmx_state(void **state)
 static void test_xsave(void **state)
 {
   struct cpu *cpu = *state;
+
   cpu->r[RAX] = 7;
   cpu->r[RDX] = 0;
   memset(cpu->fpu.v, 0, sizeof(cpu->fpu.v));
@@ -490,6 +508,7 @@ static void test_xsave(void **state)
 static void test_gather_fault(void **state)
 {
   struct cpu *cpu = *state;
+
   memset(cpu->fpu.v, 0, sizeof(cpu->fpu.v));
   data_set(cpu, 0, 0x1234, 4);
   memset(cpu->fpu.v[2].u8, 0xFF, 16);
@@ -526,5 +545,6 @@ int main(void)
     TEST(test_xsave),
     TEST(test_gather_fault),
   };
+
   return cmocka_run_group_tests_name("cpu_float", tests, NULL, NULL);
 }

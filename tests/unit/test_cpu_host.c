@@ -53,6 +53,7 @@ static uint64_t random_value(void)
 {
   uint64_t value = random_next(), choice = random_next() >> 32;
   unsigned shift = (unsigned)(choice >> 8 & 63);
+
   switch (choice % 8) {
   case 0:
     return value & 0xFF;
@@ -86,6 +87,7 @@ static void state_make(struct host_state *state)
 static void memory_fill(void)
 {
   const uint8_t *from = pool + random_next() % POOL_SIZE;
+
   memcpy(host_memory(HOST_DATA), from, HOST_DATA_SIZE);
   memcpy(host_guest_memory(guest, HOST_DATA), from, HOST_DATA_SIZE);
   memcpy(host_memory(HOST_STACK), from, HOST_STACK_SIZE);
@@ -97,6 +99,7 @@ static void memory_fill(void)
 static bool same_memory(uint32_t address, size_t size, char *text, size_t text_size)
 {
   const uint8_t *here = host_memory(address), *there = host_guest_memory(guest, address);
+
   if (!memcmp(here, there, size))
     return true;
   size_t at = 0;
@@ -110,6 +113,7 @@ static bool same_registers(const struct host_state *want, const struct host_stat
                            size_t text_size)
 {
   uint64_t mask = bits == 32 ? UINT32_MAX : UINT64_MAX;
+
   for (unsigned i = 0; i < (bits == 32 ? 8u : 16u); i++)
     if ((want->r[i] ^ got->r[i]) & mask) {
       snprintf(text, text_size, "register %u: %#llx, not %#llx", i, (unsigned long long)(got->r[i] & mask),
@@ -122,6 +126,7 @@ static bool same_registers(const struct host_state *want, const struct host_stat
 static bool same_trap(const struct host_state *want, const struct host_state *got, char *text, size_t text_size)
 {
   bool has_error = want->trap == 8 || (want->trap >= 10 && want->trap <= 14) || want->trap == 17;
+
   snprintf(text, text_size, "exception %d at %#llx, error %#llx, address %#llx, not %d at %#llx, %#llx, %#llx",
            got->trap, (unsigned long long)got->rip, (unsigned long long)got->error, (unsigned long long)got->address,
            want->trap, (unsigned long long)want->rip, (unsigned long long)want->error,
@@ -135,6 +140,7 @@ static bool same_flags(const struct host_state *want, const struct host_state *g
                        size_t text_size)
 {
   uint64_t mask = (FLAGS_COMPARED | (want->trap == HOST_NO_TRAP ? 0 : FLAG_RF)) & ~undefined;
+
   snprintf(text, text_size, "flags: %#llx, not %#llx", (unsigned long long)(got->flags & mask),
            (unsigned long long)(want->flags & mask));
   return !((want->flags ^ got->flags) & mask);
@@ -162,6 +168,7 @@ static bool host_counts_otherwise(const char *name)
 {
   unsigned eax, ebx = 0, ecx = 0, edx;
   bool is_lzcnt = !strncmp(name, "lzcnt", 5), is_tzcnt = !strncmp(name, "tzcnt", 5);
+
   if (is_lzcnt)
     __get_cpuid(0x80000001, &eax, &ebx, &ecx, &edx);
   if (is_tzcnt)
@@ -174,6 +181,7 @@ static bool host_lacks(const struct host_snippet *snippet, const struct host_sta
 {
   struct isa_instruction instruction;
   size_t offset = native->rip - HOST_CODE;
+
   if (host_counts_otherwise(snippet->name))
     return true;
   return native->trap == 6 && offset < snippet_size(snippet) &&
@@ -187,6 +195,7 @@ static bool random_run(const struct host_snippet *snippet, unsigned offset, uint
   struct host_state before, native, emulated;
   const char *why = "";
   char text[200];
+
   state_make(&before);
   memory_fill();
   native = emulated = before;
@@ -214,6 +223,7 @@ static void random_runs(const struct host_snippet *snippet)
 {
   uint32_t undefined = host_flags_left_undefined(snippet->start, snippet->end, snippet->bits);
   unsigned crossing = 0x1000 - (unsigned)(snippet_size(snippet) + 1) / 2;
+
   random_start((uint64_t)(snippet - __start_snippets) + 1);
   for (unsigned i = 0; i < RUNS; i++)
     if (!random_run(snippet, 0, undefined))
@@ -272,6 +282,7 @@ struct entry {
 static struct entry entry_at(const uint8_t *table, size_t index)
 {
   struct entry entry;
+
   memcpy(&entry, table + index * sizeof(entry), sizeof(entry));
   return entry;
 }
@@ -280,6 +291,7 @@ static struct entry entry_at(const uint8_t *table, size_t index)
 static ZydisMnemonic snippet_mnemonic(const struct host_snippet *snippet)
 {
   struct isa_instruction instruction;
+
   ZydisMnemonic found = ZYDIS_MNEMONIC_INVALID;
   for (const uint8_t *at = snippet->body; at < snippet->body_end; at += instruction.code.length) {
     if (isa_decode(snippet->bits == 32 ? ISA_COMPATIBLE_32 : ISA_64, false, at, (size_t)(snippet->body_end - at),
@@ -300,6 +312,7 @@ static void table_compare(const struct host_snippet *snippet, const struct host_
     struct entry w = entry_at(want, i), g = entry_at(got, i);
     unsigned undefined = host_flags_undefined_by_count(mnemonic, i >> 8 & 0xFF, 8);
     unsigned mask = FLAGS_COMPARED & ~undefined;
+
     if (w.ax == g.ax && (w.flags & mask) == (g.flags & mask))
       continue;
     snprintf(text, sizeof(text), "entry %#zx: AX %04x, flags %03x, not %04x, %03x", i, g.ax, g.flags & mask, w.ax,
@@ -314,6 +327,7 @@ static void table_run(const struct host_snippet *snippet)
   struct host_state before, native, emulated;
   const char *why = "";
   char text[200];
+
   random_start(1);
   state_make(&before);
   before.flags = 2;
@@ -355,6 +369,7 @@ static bool division_is_good(uint16_t ax, uint8_t by, bool is_signed)
 static void pairs_make(bool is_signed, unsigned start)
 {
   uint32_t pair = start;
+
   for (size_t i = 0; i < HOST_ENTRIES; i++) {
     do
       pair = (pair + 61) & 0xFFFFFF;
@@ -397,9 +412,11 @@ static void snippet_mark(const struct host_snippet *snippet, bool *is_hit)
 {
   struct isa_instruction instruction;
   const uint8_t *at = snippet->start;
+
   while (at < snippet->end) {
     int length = isa_decode(snippet->bits == 32 ? ISA_COMPATIBLE_32 : ISA_64, false, at, (size_t)(snippet->end - at),
                             &instruction);
+
     if (length > 0)
       is_hit[instruction.code.mnemonic] = true;
     at += length > 0 ? length : 1;
@@ -410,6 +427,7 @@ static void test_every_instruction(void **state)
 {
   static bool is_hit[ZYDIS_MNEMONIC_MAX_VALUE + 1];
   unsigned missing = 0;
+
   (void)state;
   for (const struct host_snippet *snippet = __start_snippets; snippet < __stop_snippets; snippet++)
     snippet_mark(snippet, is_hit);
@@ -428,6 +446,7 @@ static int set_up(void **state)
 {
   static char text[200];
   const char *why;
+
   (void)state;
   random_start(0);
   for (size_t i = 0; i < sizeof(pool); i++)
@@ -454,6 +473,7 @@ int main(int argc, char **argv)
     cmocka_unit_test(test_exhaustive), cmocka_unit_test(test_division),          cmocka_unit_test(test_random_64),
     cmocka_unit_test(test_random_32),  cmocka_unit_test(test_every_instruction),
   };
+
   if (argc > 1)
     filter = argv[1];
   return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -43,6 +43,7 @@ static void poke(uint64_t address, unsigned size, uint64_t value)
 static uint64_t peek(uint64_t address, unsigned size)
 {
   uint64_t value = 0;
+
   assert_true(memory_read(&memory, address, &value, size));
   return value;
 }
@@ -57,6 +58,7 @@ static void poke_tables(void)
     UINT64_C(0x00409300900000FF), /* SMALL: base AT_DATA, 256 bytes */
     UINT64_C(0x00AF9B000000FFFF), /* CODE_64 */
   };
+
   assert_true(memory_write(&memory, AT_GDT, gdt, sizeof(gdt)));
   for (unsigned i = 0; i < 32; i++)
     poke(AT_HANDLERS + 16 * i, 1, 0xF4);
@@ -65,6 +67,7 @@ static void poke_tables(void)
 static void start(void)
 {
   const struct lb_cpu *model;
+
   assert_int_equal(lb_cpu_find("skylake", &model), 0);
   assert_int_equal(memory_init(&memory, RAM), 0);
   memory.rom_start = 0x100000;
@@ -161,6 +164,7 @@ static void run_bytes(const char *bytes, size_t size)
 static uint64_t saved_ip(unsigned vector)
 {
   bool has_error = vector == SS_FAULT || vector == GP;
+
   if (!(cpu->cr0 & CR0_PE))
     return peek(cpu->r[RSP] & 0xFFFF, 2);
   bool is_64 = (cpu->mode & MODE_BITS) == MODE_64;
@@ -474,6 +478,7 @@ static void test_flags_at_level_3(void **state)
 static void enter_v86(uint32_t more_flags)
 {
   static const uint8_t numbers[] = {ES, CS, SS, DS, FS, GS};
+
   cpu->segment[TR].access = 0x8B; /* a busy TSS at 0, for the way out */
   cpu->segment[TR].limit = 0x67;
   poke(4, 4, AT_STACK + 0x800);
@@ -682,5 +687,6 @@ int main(void)
     TEST_32(test_target_beyond_limit),
     TEST_64(test_target_that_is_not_canonical),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 static uint32_t cpuid_of(struct rig *rig, uint32_t leaf, uint32_t subleaf, unsigned reg)
 {
   static const uint8_t places[] = {RAX, RBX, RCX, RDX};
+
   rig->cpu->r[RAX] = leaf;
   rig->cpu->r[RCX] = subleaf;
   assert_int_equal(EXECUTE(rig, 0x0F, 0xA2), DONE);
@@ -121,6 +122,7 @@ static void test_cpuid_of_known_parts(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct rig rig;
+
     rig_protected(&rig, rows[i].cpu);
     uint32_t value = cpuid_of(&rig, rows[i].leaf, rows[i].subleaf, rows[i].reg);
     if ((value & rows[i].mask) != rows[i].value)
@@ -134,10 +136,12 @@ static void test_cpuid_of_known_parts(void **state)
 static void test_cpuid_refers_to_leaves_that_are_there(void **state)
 {
   const struct lb_cpu *cpu;
+
   (void)state;
   for (size_t k = 0; (cpu = lb_cpu_at(k)); k++) {
     struct rig rig;
     bool refers = false;
+
     rig_protected(&rig, cpu->name);
     uint32_t leaves = cpuid_of(&rig, 0, 0, EAX);
     for (unsigned i = 1; i < 16; i++) /* AL is how often to ask */
@@ -152,9 +156,11 @@ static void test_cpuid_refers_to_leaves_that_are_there(void **state)
 static void test_cpuid_signature_is_of_the_row(void **state)
 {
   const struct lb_cpu *model;
+
   (void)state;
   for (size_t i = 0; (model = lb_cpu_at(i)); i++) {
     struct rig rig;
+
     rig_protected(&rig, model->name);
     uint32_t eax = cpuid_of(&rig, 1, 0, EAX);
     struct cpu_features features = system_features(model);
@@ -172,10 +178,12 @@ static void test_cpuid_brand_and_flags(void **state)
 {
   struct rig rig;
   char brand[49] = "";
+
   (void)state;
   rig_long(&rig, "westmere");
   for (unsigned i = 0; i < 12; i++) {
     uint32_t word = cpuid_of(&rig, 0x80000002 + i / 4, 0, i % 4);
+
     memcpy(brand + 4 * i, &word, 4);
   }
   assert_string_equal(brand, "Intel Westmere");
@@ -221,6 +229,7 @@ static void test_instructions_follow_the_cpu(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct rig rig;
+
     rig_protected(&rig, rows[i].cpu);
     rig.cpu->r[RAX] = DATA;
     int result = execute(&rig, rows[i].code, 5);
@@ -236,6 +245,7 @@ static void test_instructions_follow_the_cpu(void **state)
 static void test_msr_time(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   assert_int_equal(wrmsr(&rig, 0x10, UINT64_C(0x100000000000)), DONE);
@@ -299,6 +309,7 @@ static void test_msr_rules(void **state)
   rig_protected(&rig, "skylake");
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     int result = wrmsr(&rig, rows[i].msr, rows[i].value);
+
     if (result != rows[i].result)
       print_error("msr %x\n", rows[i].msr);
     assert_int_equal(result, rows[i].result);
@@ -323,6 +334,7 @@ static void test_msr_rules(void **state)
 static void test_msr_that_kernels_look_at(void **state)
 {
   enum { READ_ONLY, WRITABLE, ABSENT };
+
   static const struct {
     const char *cpu;
     uint32_t msr;
@@ -399,6 +411,7 @@ static void test_msr_that_kernels_look_at(void **state)
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct rig rig;
     uint64_t value = 0;
+
     rig_protected(&rig, rows[i].cpu);
     int read = rdmsr(&rig, rows[i].msr, &value), written = wrmsr(&rig, rows[i].msr, 0x1234);
     if (read != (rows[i].access == ABSENT ? GP : DONE) || written != (rows[i].access == WRITABLE ? DONE : GP) ||
@@ -430,6 +443,7 @@ static void test_msr_rows_make_sense(void **state)
   for (size_t i = 0; (model = lb_cpu_at(i)); i++) {
     struct rig rig;
     uint64_t value;
+
     rig_protected(&rig, model->name);
     for (size_t j = 0; j < sizeof(rows) / sizeof(rows[0]); j++)
       for (uint32_t msr = rows[j].first; msr <= rows[j].last; msr++)
@@ -460,6 +474,7 @@ static void expect_leaves(const struct lb_cpu *model, const struct generation *g
                    : lb_cpu_has(model, LB_FEATURE_ARCH_LBR) ? 0x1C
                    : model->pmu->kind == LB_PMU_ARCH        ? 0x0A
                                                             : 0x01;
+
   expect(model, generation->leaves >= least, "generation.def has too few basic leaves for its counters and LBR");
   expect(model, generation->extended >= (model->pmu->kind == LB_PMU_AMD_V2 ? 0x80000022 : 0),
          "generation.def has too few extended leaves for its counters and LBR");
@@ -469,6 +484,7 @@ static void expect_leaves(const struct lb_cpu *model, const struct generation *g
 static void expect_cpuid(const struct lb_cpu *model, const struct generation *generation)
 {
   struct rig rig;
+
   rig_protected(&rig, model->name);
   expect(model, cpuid_of(&rig, 0, 0, EAX) == generation->leaves, "leaf 0 has another highest leaf than generation.def");
   expect(model, cpuid_of(&rig, 1, 0, EAX) == generation_signature(generation),
@@ -485,11 +501,13 @@ static void expect_cpuid(const struct lb_cpu *model, const struct generation *ge
 static void test_every_cpu_has_its_generation(void **state)
 {
   const struct lb_cpu *model;
+
   (void)state;
   for (size_t i = 0; (model = lb_cpu_at(i)); i++) {
     const struct generation *generation = generation_at(generation_find(model));
     const struct lb_cpu *found = NULL;
     int r = lb_cpu_find_model(model->vendor, generation->family, generation->model, generation->stepping, &found);
+
     expect(model, r >= 0, "model.def does not know the family, model and stepping of generation.def");
     expect(model, found == model || !strcmp(model->name, "arch-max"), /* no silicon: has another's signature */
            "model.def says that the signature of generation.def is another CPU's");
@@ -503,6 +521,7 @@ static void test_every_cpu_has_its_generation(void **state)
 static void test_x2apic_needs_the_feature(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "westmere");
   assert_int_equal(wrmsr(&rig, 0x1B, 0xFEE00D00), GP);
@@ -517,6 +536,7 @@ static void test_x2apic_needs_the_feature(void **state)
 static void test_tsc_deadline(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   assert_int_equal(wrmsr(&rig, 0x10, UINT64_C(0x100000000000)), DONE);
@@ -537,6 +557,7 @@ static void test_msr_of_the_recorder(void **state)
 {
   struct rig rig;
   uint64_t value;
+
   (void)state;
   rig_protected(&rig, "westmere");
   assert_int_equal(wrmsr(&rig, 0x1D9, 1), DONE);
@@ -558,6 +579,7 @@ static void test_msr_of_the_recorder(void **state)
 static void test_rdpmc(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   assert_int_equal(wrmsr(&rig, 0x38D, 0x1), DONE); /* fixed counter 0 counts CPL 0 */
@@ -599,6 +621,7 @@ static void test_rdpmc(void **state)
 static void test_rdrand_repeats_itself(void **state)
 {
   struct rig one, other;
+
   (void)state;
   rig_protected(&one, "skylake");
   rig_protected(&other, "skylake");
@@ -616,6 +639,7 @@ static void test_rdrand_repeats_itself(void **state)
 static void test_mnemonics_of_older_cpus(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "westmere");
   assert_int_equal(system_mnemonic(rig.cpu, ZYDIS_MNEMONIC_TZCNT), ZYDIS_MNEMONIC_BSF);
@@ -648,5 +672,6 @@ int main(void)
     cmocka_unit_test(test_rdrand_repeats_itself),
     cmocka_unit_test(test_mnemonics_of_older_cpus),
   };
+
   return cmocka_run_group_tests_name("cpu_msr", tests, NULL, NULL);
 }

@@ -53,6 +53,7 @@ static const struct {
 static uint32_t host_flags(uint64_t a, uint64_t b, unsigned size, bool is_test)
 {
   uint64_t flags = 0;
+
   if (is_test)
     HOST_SIZES("test")
   else
@@ -65,6 +66,7 @@ static bool is_met(uint32_t flags, unsigned code)
 {
   bool cf = flags & FLAG_CF, zf = flags & FLAG_ZF, sf = flags & FLAG_SF, of = flags & FLAG_OF, pf = flags & FLAG_PF;
   const bool met[] = {of, cf, zf, cf || zf, sf, pf, sf != of, zf || sf != of};
+
   return met[code / 2] != (code & 1);
 }
 
@@ -77,6 +79,7 @@ static unsigned encode(uint8_t *bytes, unsigned form, unsigned size, bool is_tes
   static const uint8_t operands[FORMS] = {0xC8, 0xC0, 0x0E, 0x06, 0x0C, 0x06};
   bool has_immediate = form == FORM_IMMEDIATE || form == FORM_MEMORY_IMMEDIATE;
   unsigned count = 0;
+
   if (size == 2)
     bytes[count++] = 0x66;
   if (size == 8)
@@ -98,6 +101,7 @@ static void check(struct rig *rig, unsigned form, unsigned size, bool is_test, u
   bool has_immediate = form == FORM_IMMEDIATE || form == FORM_MEMORY_IMMEDIATE;
   unsigned count = encode(bytes, form, size, is_test, (uint8_t)b);
   const uint8_t rest[] = {(uint8_t)(0x70 | code), 2, 0xB3, 1}; /* jcc over mov $1, %bl */
+
   memcpy(bytes + count, rest, sizeof(rest));
   b = has_immediate ? (uint64_t)(int8_t)b : b;
   uint64_t memory = form == FORM_FROM_MEMORY ? b : a;
@@ -119,6 +123,7 @@ static void check(struct rig *rig, unsigned form, unsigned size, bool is_test, u
 static void test_pairs(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   for (unsigned form = 0; form < FORMS; form++)
@@ -135,6 +140,7 @@ static void test_pairs(void **state)
 static void test_pair_faults(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RSI] = UINT64_C(1) << 62; /* not canonical */
@@ -154,6 +160,7 @@ static void test_flat_and_not(void **state)
     0x8E, 0xD8, 0x8B, 0x1D,      0, DATA >> 8, 0, 0, /* mov %eax, %ds; mov DATA, %ebx */
   };
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   put(&rig, GDT + 0x30, 0x00CF93000100FFFF, 8); /* data, base 0x100 */
@@ -175,5 +182,6 @@ int main(void)
     cmocka_unit_test(test_pair_faults),
     cmocka_unit_test(test_flat_and_not),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,12 +17,14 @@ static void smm_handler(struct rig *rig, uint16_t field)
     0x31, 0xC0,                                              /* xor ax, ax */
     0x0F, 0xAA,                                              /* rsm */
   };
+
   assert_true(memory_write(&rig->memory, SMM_CODE, code, sizeof(code)));
 }
 
 static void test_smm_32(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "pentium-m");
   smm_handler(&rig, 0xFFDC); /* EBX */
@@ -57,6 +59,7 @@ static void test_smm_32(void **state)
 static void test_smm_64(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   smm_handler(&rig, 0xFF74); /* RBX */
@@ -84,6 +87,7 @@ static void test_smm_64(void **state)
 static void test_smm_halt_restart_and_smbase(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_real(&rig, "skylake");
   smm_handler(&rig, 0xFEFA); /* third byte of SMBASE: 30000h becomes 40000h */
@@ -102,6 +106,7 @@ static void test_smm_halt_restart_and_smbase(void **state)
 static void test_smm_io_restart(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_real(&rig, "skylake");
   /* dec byte cs:[ff00]: the restart field from 0 to FFh; then the SMI is not raised again */
@@ -125,6 +130,7 @@ static void test_smm_is_recorded_on_amd(void **state)
 {
   struct rig rig;
   uint64_t value;
+
   (void)state;
   rig_real(&rig, "zen");
   assert_true(memory_write(&rig.memory, SMM_CODE, (const uint8_t[]){0x90, 0x0F, 0xAA}, 3)); /* nop; rsm */
@@ -146,6 +152,7 @@ static void test_smm_is_recorded_on_amd(void **state)
 static void test_smm_bad_state_shuts_down(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   smm_handler(&rig, 0xFE42); /* CR4 gets bit 16: fine; then a reserved one */
@@ -160,6 +167,7 @@ static void test_smm_bad_state_shuts_down(void **state)
 static void test_init(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RBX] = 5;
@@ -195,6 +203,7 @@ static void test_io_permission(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct rig rig;
+
     rig_protected(&rig, "skylake");
     put(&rig, TSS + 102, 0x68, 2);
     put(&rig, TSS + 0x68 + 0x10, rows[i].denied, 1);
@@ -213,6 +222,7 @@ static void test_io_permission(void **state)
 static void test_ports(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RAX] = UINT64_C(0xFFFFFFFFFFFFFFFF);
@@ -244,6 +254,7 @@ static void test_ports(void **state)
 static void test_ins_checks_memory_first(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->segment[ES].limit = DATA;
@@ -261,6 +272,7 @@ static void test_ins_checks_memory_first(void **state)
 static void test_service(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_real(&rig, "skylake");
   rig.memory.rom_start = 0xF0000;
@@ -291,5 +303,6 @@ int main(void)
     cmocka_unit_test(test_service),
     cmocka_unit_test(test_ins_checks_memory_first),
   };
+
   return cmocka_run_group_tests_name("cpu_smm", tests, NULL, NULL);
 }

@@ -10,6 +10,7 @@
 static void test_cr0(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_real(&rig, "skylake");
   assert_int_equal(mov_cr(&rig, 0, CR0_PG), GP);
@@ -24,6 +25,7 @@ static void test_cr0(void **state)
 static void test_cr0_in_64_bit_mode(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RAX] = rig.cpu->cr0 | UINT64_C(1) << 32;
@@ -38,6 +40,7 @@ static void test_cr0_in_64_bit_mode(void **state)
 static void test_long_mode_activation(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig_page_tables(&rig);
@@ -61,6 +64,7 @@ static void test_long_mode_activation(void **state)
 static void test_long_mode_bars(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   assert_int_equal(mov_cr(&rig, 4, 0), GP);
@@ -83,6 +87,7 @@ static void test_long_mode_bars(void **state)
 static void test_16_bit_tss_bars_long_mode(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig_page_tables(&rig);
@@ -97,6 +102,7 @@ static void test_16_bit_tss_bars_long_mode(void **state)
 static void test_cr3_and_pdptes(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RAX] = TABLES | UINT64_C(1) << SYSTEM_PHYSICAL_BITS;
@@ -137,6 +143,7 @@ static void test_cr4_bits_follow_the_cpu(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct rig rig;
+
     rig_protected(&rig, rows[i].cpu);
     assert_int_equal(mov_cr(&rig, 4, rows[i].bits), rows[i].result);
     assert_int_equal(rig.cpu->cr4, rows[i].result == DONE ? rows[i].bits : 0);
@@ -147,6 +154,7 @@ static void test_cr4_bits_follow_the_cpu(void **state)
 static void test_cr8_is_the_task_priority(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RAX] = 9;
@@ -175,9 +183,11 @@ static void test_privilege(void **state)
     {0xEC},
     {0x0F, 0x01, 0x38},
   };
+
   (void)state;
   for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
     struct rig rig;
+
     rig_protected(&rig, "skylake");
     rig_ring_3(&rig);
     assert_int_equal(execute(&rig, codes[i], 3), GP);
@@ -188,6 +198,7 @@ static void test_privilege(void **state)
 static void test_lmsw_smsw_clts(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RAX] = CR0_TS | CR0_MP; /* without PE, which stays */
@@ -203,6 +214,7 @@ static void test_lmsw_smsw_clts(void **state)
 static void test_descriptor_tables(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   put(&rig, DATA, UINT64_C(0x123456780FFF), 8);
@@ -229,6 +241,7 @@ static void test_descriptor_tables(void **state)
 static void test_umip(void **state)
 {
   struct rig rig;
+
   (void)state;
   for (unsigned is_on = 0; is_on < 2; is_on++) {
     rig_protected(&rig, "icelake");
@@ -250,9 +263,11 @@ static void test_clwb(void **state)
 {
   static const char *const names[] = {"skylake", "icelake", "zen+", "skylake-server", "tigerlake", "tremont", "zen2"};
   struct rig rig;
+
   (void)state;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     int wanted = i < 3 ? UD : DONE;
+
     rig_protected(&rig, names[i]);
     rig.cpu->r[RSI] = DATA;
     assert_int_equal(EXECUTE(&rig, 0x66, 0x0F, 0xAE, 0x36), wanted); /* clwb [esi] */
@@ -272,6 +287,7 @@ static void test_clwb(void **state)
 static void test_xcr0(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RCX] = 0;
@@ -295,6 +311,7 @@ static void test_xcr0(void **state)
 static void test_fs_and_gs_bases(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RAX] = UINT64_C(0xFFFF800000001000);
@@ -315,6 +332,7 @@ static void test_fs_and_gs_bases(void **state)
 static void test_invpcid(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   rig.cpu->r[RSI] = DATA;
@@ -336,6 +354,7 @@ static void test_invpcid(void **state)
 static void test_pcid(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_long(&rig, "skylake");
   uint64_t cr3 = rig.cpu->cr3, keep = UINT64_C(1) << 63;
@@ -358,6 +377,7 @@ static void test_pcid(void **state)
 static void test_sti_shadow(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_real(&rig, "skylake");
   cpu_set_line(rig.cpu, CPU_LINE_INTR, true);
@@ -371,6 +391,7 @@ static void test_sti_shadow(void **state)
 static void test_virtual_interrupt_flag(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig_ring_3(&rig); /* IOPL 0 */
@@ -393,6 +414,7 @@ static void test_virtual_interrupt_flag(void **state)
 static void test_mwait(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->r[RAX] = DATA;
@@ -418,6 +440,7 @@ static void test_mwait(void **state)
 static void test_debug_registers(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   assert_int_equal(mov_dr(&rig, 6, 0xFFFFFFFF), DONE);
@@ -442,6 +465,7 @@ static void test_debug_registers(void **state)
 static void test_code_breakpoint(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   rig.cpu->dr[1] = CODE + 2;
@@ -475,6 +499,7 @@ static void test_data_breakpoints(void **state)
   (void)state;
   for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
     struct rig rig;
+
     rig_protected(&rig, "skylake");
     rig.cpu->r[RSI] = DATA;
     rig.cpu->dr[0] = rows[i].address;
@@ -494,6 +519,7 @@ static void test_data_breakpoints(void **state)
 static void test_io_breakpoint(void **state)
 {
   struct rig rig;
+
   (void)state;
   for (unsigned has_de = 0; has_de < 2; has_de++) {
     rig_protected(&rig, "skylake");
@@ -511,6 +537,7 @@ static void test_io_breakpoint(void **state)
 static void test_single_step(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "skylake");
   cpu_set_flags(rig.cpu, FLAG_TF | FLAG_1);
@@ -557,5 +584,6 @@ int main(void)
     cmocka_unit_test(test_io_breakpoint),
     cmocka_unit_test(test_single_step),
   };
+
   return cmocka_run_group_tests_name("cpu_system", tests, NULL, NULL);
 }

@@ -44,6 +44,7 @@ static uint32_t random_single(void)
   static const uint32_t edges[] = {0,          0x80000000, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00001,
                                    0x7F800001, 0xFFA00000, 0x00000001, 0x807FFFFF, 0x00800000, 0x7F7FFFFF, 0xFF7FFFFF,
                                    0x4F000000, 0xCF000000, 0x4EFFFFFF, 0x3F000000, 0x40200000, 0x5F000000};
+
   switch (random_below(3)) {
   case 0:
     return edges[random_below(sizeof(edges) / sizeof(edges[0]))];
@@ -76,6 +77,7 @@ static uint64_t random_double(void)
                                    0x380FFFFFFFFFFFFF,
                                    0x47EFFFFFFFFFFFFF,
                                    0x3FE0000000000000};
+
   switch (random_below(3)) {
   case 0:
     return edges[random_below(sizeof(edges) / sizeof(edges[0]))];
@@ -132,8 +134,10 @@ static void random_extended(uint8_t *bytes)
 static void random_vector(uint8_t *bytes)
 {
   unsigned kind = random_below(4);
+
   for (unsigned i = 0; i < 4; i++) {
     uint64_t value = kind == 0 ? random_double() : kind == 1 ? random_64() : random_single();
+
     if (kind == 3 && random_below(2))
       value = random_below(40); /* counts and lengths */
     memcpy(bytes + 4 * i, &value, kind == 0 || kind == 1 ? 8 : 4);
@@ -184,6 +188,7 @@ static bool is_xrstor(ZydisMnemonic mnemonic)
 static bool host_has_compact(void)
 {
   unsigned a = 0, b, c, d;
+
   return __get_cpuid_count(0xD, 1, &a, &b, &c, &d) && a & 2;
 }
 
@@ -215,6 +220,7 @@ static unsigned operand_offset(unsigned size)
 static void operand_fill(const struct vector_case *the_case, uint8_t *at, unsigned size)
 {
   struct vector_state image;
+
   ZydisMnemonic mnemonic = the_case->code.mnemonic;
   if (size >= 512) {
     random_state_make(&image);
@@ -255,6 +261,7 @@ static void gather_fill(const struct vector_case *the_case, struct vector_state 
   bool is_qword = the_case->bytes[3] & 1;
   for (unsigned i = 0; i < 8; i++) {
     uint32_t value = is_qword && i & 1 ? 0 : random_below(40);
+
     if (!random_below(80))
       value = 0x70000000;
     memcpy((i < 4 ? state->fx + FX_XMM + 16 * number : state->high[number]) + 4 * (i & 3), &value, 4);
@@ -397,6 +404,7 @@ static void state_exempt(const struct vector_case *the_case, int signal, struct 
 static void difference_print(const struct vector_case *the_case, const char *what, int host_signal, int vector)
 {
   char text[128] = "?";
+
   ZydisFormatter formatter;
   ZydisFormatterInit(&formatter, ZYDIS_FORMATTER_STYLE_INTEL);
   ZydisFormatterFormatInstruction(&formatter, &the_case->code, the_case->operands, the_case->code.operand_count_visible,
@@ -408,6 +416,7 @@ static void round_run(struct comparison *comparison, const struct vector_case *t
 {
   unsigned size = operand_bytes(the_case), offset = operand_offset(size);
   uint8_t *native = vector_native_data(), *data = vector_guest_data(comparison->cpu);
+
   for (unsigned i = 0; i < DATA_BYTES; i += 64)
     memset(native + i, (int)i / 64, 64);
   operand_fill(the_case, native + offset, size);
@@ -469,6 +478,7 @@ static void case_run(const struct vector_case *the_case, void *data)
   struct comparison *comparison = data;
   struct vector_case changed = *the_case;
   bool is_vex = the_case->code.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX;
+
   if ((is_vex && !vector_native_has_avx()) || is_left_out(the_case->code.mnemonic))
     return;
   struct isa_instruction instruction = {.code = the_case->code};
@@ -501,6 +511,7 @@ static void test_host(void **state)
   for (unsigned i = 0; i <= ZYDIS_MNEMONIC_MAX_VALUE; i++) {
     const char *name = ZydisMnemonicGetString((ZydisMnemonic)i);
     bool is_skipped = (!vector_native_has_avx() && name && name[0] == 'v') || is_left_out((ZydisMnemonic)i);
+
     if (!vector_case_is_listed((ZydisMnemonic)i) || comparison.is_hit[i] || is_skipped)
       continue;
     printf("# %s: %s\n", comparison.is_refused[i] ? "not offered" : "never executed", name);
@@ -516,5 +527,6 @@ int main(void)
   const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_host),
   };
+
   return cmocka_run_group_tests_name("cpu_vector", tests, NULL, NULL);
 }

@@ -58,6 +58,7 @@ static void lbr_fill(struct rig *rig)
 static int begin(void **state)
 {
   static struct rig rig;
+
   rig_protected(&rig, "sapphirerapids");
   assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 | CR4_OSFXSR | CR4_OSXSAVE), DONE);
   *state = &rig;
@@ -73,6 +74,7 @@ static int end(void **state)
 static void test_cpuid(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(cpuid_of(rig, 1, RAX) & 0xF, 0xF);
   assert_int_equal(cpuid_of(rig, 1, RCX), LBR_STATE);
   assert_int_equal(cpuid_of(rig, 1, RBX), 576);
@@ -87,6 +89,7 @@ static void test_cpuid(void **state)
 static void test_xss(void **state)
 {
   struct rig *rig = *state, other;
+
   assert_int_equal(msr_of(rig, XSS), 0);
   assert_int_equal(wrmsr(rig, XSS, 1u << 8), GP); /* Intel PT's state */
   assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
@@ -103,6 +106,7 @@ static void test_xss(void **state)
 static void test_layout(void **state)
 {
   struct rig *rig = *state;
+
   lbr_fill(rig);
   assert_int_equal(xsaves(rig, LBR_STATE), DONE); /* IA32_XSS does not have it yet */
   assert_int_equal(get(rig, HEADER, 8), 0);
@@ -126,6 +130,7 @@ static void test_layout(void **state)
 static void test_restored(void **state)
 {
   struct rig *rig = *state;
+
   lbr_fill(rig);
   assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
   assert_int_equal(xsaves(rig, LBR_STATE), DONE);
@@ -146,6 +151,7 @@ static void test_restored(void **state)
 static void test_other_depth(void **state)
 {
   struct rig *rig = *state;
+
   lbr_fill(rig);
   assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
   assert_int_equal(xsaves(rig, LBR_STATE), DONE);
@@ -165,6 +171,7 @@ static void test_other_depth(void **state)
 static void test_initial(void **state)
 {
   struct rig *rig = *state;
+
   assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
   put(rig, PART, 0x5555, 8);
   assert_int_equal(xsaves(rig, LBR_STATE), DONE);
@@ -182,6 +189,7 @@ static void test_initial(void **state)
 static void test_recording(void **state)
 {
   struct rig *rig = *state;
+
   lbr_fill(rig);
   assert_int_equal(wrmsr(rig, LBR_CTL, 0x7F0007), DONE);
   assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
@@ -200,6 +208,7 @@ static void test_recording(void **state)
 static void test_refused(void **state)
 {
   struct rig *rig = *state;
+
   static const struct {
     uint64_t components, compact, reserved;
   } headers[] = {
@@ -232,6 +241,7 @@ static void test_refused(void **state)
 static void test_absent(void **state)
 {
   struct rig rig;
+
   (void)state;
   rig_protected(&rig, "haswell");
   assert_int_equal(mov_cr(&rig, 4, rig.cpu->cr4 | CR4_OSFXSR | CR4_OSXSAVE), DONE);
@@ -246,6 +256,7 @@ static void test_absent(void **state)
 static void test_in_use(void **state)
 {
   struct rig *rig = *state;
+
   rig->cpu->r[RCX] = 1;
   assert_int_equal(EXECUTE(rig, 0xDB, 0xE3, 0x0F, 0x01, 0xD0), DONE); /* FNINIT */
   assert_int_equal(rig->cpu->r[RAX], 0);
@@ -261,6 +272,7 @@ static void test_in_use(void **state)
 static void test_pkru(void **state)
 {
   struct rig *rig = *state;
+
   rig->cpu->r[RAX] = 3 | PKRU_STATE;
   rig->cpu->r[RCX] = rig->cpu->r[RDX] = 0;
   assert_int_equal(EXECUTE(rig, 0x0F, 0x01, 0xD1), DONE); /* XSETBV */
@@ -293,5 +305,6 @@ int main(void)
     TEST(test_other_depth), TEST(test_initial), TEST(test_recording), TEST(test_refused),
     TEST(test_absent),      TEST(test_in_use),  TEST(test_pkru),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

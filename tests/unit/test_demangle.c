@@ -77,6 +77,7 @@ static void hostile_name(char *name, unsigned levels, unsigned letters)
   for (unsigned level = 1; level < levels; level++) {
     char last[8];
     unsigned number = 2 * level - 1;
+
     if (number < 36)
       snprintf(last, sizeof(last), "S%c_", digits[number]);
     else
@@ -111,6 +112,7 @@ static void test_length(void **state)
 
   for (unsigned letters = SYMBOL_NAME_MAX - 20; letters < SYMBOL_NAME_MAX + 2; letters++) {
     int at = sprintf(name, "_Z1f%u", letters), start = sprintf(wanted, "f(");
+
     memset(name + at, 'x', letters);
     name[(unsigned)at + letters] = '\0';
     memset(wanted + start, 'x', letters);
@@ -158,5 +160,6 @@ int main(void)
     cmocka_unit_test(test_names),  cmocka_unit_test(test_others),    cmocka_unit_test(test_hostile),
     cmocka_unit_test(test_length), cmocka_unit_test(test_demangler),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

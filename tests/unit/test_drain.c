@@ -36,8 +36,10 @@ static void test_threads(void **state)
   drain_begin(0);
   for (unsigned round = 0; round < ROUNDS; round++) {
     pthread_t threads[THREADS];
+
     for (uint32_t i = 0; i < THREADS; i++) {
       struct player *player = &players[round * THREADS + i];
+
       *player = player_make(i, round * THREADS + i, (i * i * 20000 + 7 * round) * (round + 1));
       count += player->count;
       /* One after another until the drain has seen each: streams are numbered as threads are seen. */
@@ -63,6 +65,7 @@ static void test_threads(void **state)
 static void killed_compare(bool is_over, uint64_t gaps)
 {
   struct player player = player_make(0, 5, 2 * PART_ENTRIES + 1234);
+
   player.is_killed = true;
   drain_begin(0);
   player_run(&player);

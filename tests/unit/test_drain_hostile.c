@@ -68,6 +68,7 @@ static void test_hostile_entries(void **state)
   thread_begin(0, 1, 1000000);
   for (unsigned i = 0; i < 20000; i++) {
     uint32_t entry = (uint32_t)(random_next(&random) >> (random & 31));
+
     entries_log(0, &entry, 1);
     if (i % 8192 == 8191)
       process_drain_step(drain, 0);

@@ -162,6 +162,7 @@ static bool step_is_there(uint32_t number)
 {
   uint8_t *page = (uint8_t *)((uintptr_t)step_of(number) & ~(uintptr_t)(PROCESS_PAGE - 1));
   unsigned char is_there = 0;
+
   assert_int_equal(mincore(page, PROCESS_PAGE, &is_there), 0);
   return is_there & 1;
 }
@@ -236,6 +237,7 @@ static void test_code(void **state)
   assert_int_equal(lb_trace_reader_open(trace_name, &reader), 0);
   while (lb_trace_reader_next(reader, &record) > 0) {
     size_t length = strlen(shown);
+
     if (record.type == LB_TRACE_CODE)
       snprintf(shown + length, sizeof(shown) - length, "%.*s ", (int)record.code.size, (const char *)record.code.bytes);
     else if (record.type == LB_TRACE_BRANCHES)

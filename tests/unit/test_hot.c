@@ -266,6 +266,7 @@ static void test_branches(void **state)
   size_t count;
   const struct analysis_hot_branch *conditional = analysis_hot_branches(rig.hot, &count);
   const struct analysis_hot_indirect *indirect;
+
   const struct analysis_jump *const *edges;
 
   (void)state;

@@ -21,6 +21,7 @@ static int decode(enum isa_mode mode, const char *bytes, size_t size, struct isa
 static int kind_of(enum isa_mode mode, const char *bytes, size_t size)
 {
   struct isa_instruction instruction;
+
   assert_int_equal(decode(mode, bytes, size, &instruction), (int)size);
   return isa_branch_kind(&instruction);
 }
@@ -139,5 +140,6 @@ int main(void)
     cmocka_unit_test(test_what_is_no_instruction),
     cmocka_unit_test(test_text),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

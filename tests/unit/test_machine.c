@@ -77,6 +77,7 @@ static void test_memory_map(void **state)
   uint64_t end = 0;
   for (unsigned i = 0; i < count; i++) {
     uint64_t start = get(machine, 0x1000 + 24 * i, 8), size = get(machine, 0x1008 + 24 * i, 8);
+
     assert_true(start >= end && size > 0);
     assert_int_equal(get(machine, 0x1014 + 24 * i, 4), 1);
     end = start + size;
@@ -101,6 +102,7 @@ static void test_memory_map(void **state)
 static uint64_t find_signature(struct machine *machine, const char *signature)
 {
   uint8_t rom[0x10000];
+
   assert_true(memory_read(machine_memory(machine), 0xF0000, rom, sizeof(rom)));
   for (size_t i = 0; i < sizeof(rom); i += 16)
     if (memcmp(rom + i, signature, strlen(signature)) == 0)
@@ -111,6 +113,7 @@ static uint64_t find_signature(struct machine *machine, const char *signature)
 static void assert_sum(struct machine *machine, uint64_t address, unsigned size)
 {
   unsigned sum = 0;
+
   for (unsigned i = 0; i < size; i++)
     sum += (unsigned)get(machine, address + i, 1);
   assert_int_equal(sum & 0xFF, 0);
@@ -215,6 +218,7 @@ static uint32_t geometry_get(size_t size, const uint8_t partition[16])
 {
   struct machine_config config = config_get();
   uint8_t *bytes = calloc(1, size);
+
   assert_non_null(bytes);
   struct machine_image sector = guest_read("disk.bin");
   memcpy(bytes, sector.bytes, 512);

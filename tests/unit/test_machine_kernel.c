@@ -28,6 +28,7 @@ static void assert_modules(struct machine *machine, uint32_t info)
 static struct machine_image packed(const void *bytes, size_t size)
 {
   z_stream stream = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (unsigned)size};
+
   assert_int_equal(deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
   unsigned room = (unsigned)deflateBound(&stream, size);
   uint8_t *file = malloc(room);
@@ -42,6 +43,7 @@ static struct machine_image packed(const void *bytes, size_t size)
 static void image_pack(struct machine_image *image)
 {
   struct machine_image file = packed(image->bytes, image->size);
+
   guest_free(*image);
   *image = file;
 }
@@ -54,6 +56,7 @@ static void assert_kernel(const char *name, bool is_elf, bool is_packed)
   struct machine_image modules[] = {{(const uint8_t *)"abc", 3}, {(const uint8_t *)"d", 1}};
   const char *names[] = {"one", "two words"}, *why = "";
   struct machine_image module = packed("abc", 3);
+
   if (is_packed) {
     image_pack(&kernel);
     modules[0] = module;
@@ -109,6 +112,7 @@ static void assert_packed_refused(struct machine_image file, int error, const ch
   struct machine_image kernel = guest_read("kernel32.elf");
   const char *why = "", *name = "extra.gz";
   char named[128];
+
   assert_int_equal(machine_load_kernel(machine, &file, "", NULL, NULL, 0, &why), error);
   assert_string_equal(why, sentence);
   assert_int_equal(machine_load_kernel(machine, &kernel, "", &file, &name, 1, &why), error);
@@ -209,6 +213,7 @@ static void test_symbols(void **state)
   bool is_found = false;
   for (uint32_t at = 0; at < size; at += 16) {
     char name[8];
+
     assert_true(memory_read(machine_memory(machine), names + info_get(machine, symbols, at), name, sizeof(name)));
     if (strncmp(name, "_start", sizeof(name)) == 0)
       is_found = info_get(machine, symbols, at + 4) == machine_cpu(machine)->rip;
@@ -225,6 +230,7 @@ static void assert_bad_kernel(size_t at, uint32_t value, unsigned size, const ch
   struct machine *machine = machine_make(&config, NULL);
   struct machine_image kernel = guest_read("kernel32.elf");
   const char *why = "";
+
   memcpy((uint8_t *)kernel.bytes + at, &value, size);
   int r = machine_load_kernel(machine, &kernel, "", NULL, NULL, 0, &why);
   assert_true(r == LB_E_BAD_IMAGE || r == LB_E_TOO_BIG);

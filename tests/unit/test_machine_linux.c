@@ -8,6 +8,7 @@ static void assert_e820(struct machine *machine, uint32_t params)
 {
   static const uint64_t wanted[][3] = {
     {0, 0x9FC00, 1}, {0x9FC00, 0x400, 2}, {0xF0000, 0x10000, 2}, {0x100000, 0xEF0000, 1}, {0xFF0000, 0x10000, 3}};
+
   assert_true(get(machine, params + 0x1E8, 1) >= 5);
   for (unsigned i = 0; i < 5; i++) {
     assert_int_equal(get(machine, params + 0x2D0 + 20 * i, 8), wanted[i][0]);
@@ -87,6 +88,7 @@ static void test_linux_in_real_mode(void **state)
     struct machine *machine = machine_make(&config, NULL);
     struct machine_image kernel = guest_read("linux.bin"), module = {(const uint8_t *)"abc", 3};
     const char *why = "";
+
     memcpy((uint8_t *)kernel.bytes + 0x206, &version, 2);
     memset((uint8_t *)kernel.bytes + 0x258, 0xFF, 12); /* no pref_address, no init_size */
     int r = machine_load_kernel(machine, &kernel, "a=b", &module, NULL, 1, &why);
@@ -117,6 +119,7 @@ static void test_linux_wants_64_bits(void **state)
   for (unsigned i = 0; i < 4; i++) {
     static const char *const names[] = {"skylake", "p6", "yonah", "k8"};
     const char *why = "";
+
     assert_int_equal(lb_cpu_find(names[i], &config.model), 0);
     struct machine *machine = machine_make(&config, NULL);
     int r = machine_load_kernel(machine, &kernel, NULL, NULL, NULL, 0, &why);
@@ -134,6 +137,7 @@ static void assert_bad_linux(size_t at, uint32_t value, unsigned size, const cha
   struct machine *machine = machine_make(&config, NULL);
   struct machine_image kernel = guest_read("linux.bin"), module = {(const uint8_t *)"abc", 3};
   const char *why = "";
+
   memcpy((uint8_t *)kernel.bytes + at, &value, size);
   int r = machine_load_kernel(machine, &kernel, "console=ttyS0", &module, NULL, 1, &why);
   assert_true(r == LB_E_BAD_IMAGE || r == LB_E_TOO_BIG);

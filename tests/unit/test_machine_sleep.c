@@ -34,6 +34,7 @@ static uint64_t facs_find(struct machine *machine)
 static uint32_t nap_make(unsigned cpus, uint32_t events, bool has_vector, struct machine **ret_machine)
 {
   struct machine_config config = config_get();
+
   config.cpus = cpus;
   config.floppy = guest_read("nap.bin");
   *ret_machine = machine_make(&config, NULL);
@@ -69,9 +70,11 @@ static void assert_woken(struct machine *machine, uint32_t vector, uint16_t stat
 static void test_alarm_wakes(void **state)
 {
   struct machine *machine;
+
   (void)state;
   for (unsigned cpus = 1; cpus <= 3; cpus += 2) {
     uint32_t vector = nap_make(cpus, RTC_EN, true, &machine);
+
     assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_EXIT);
     assert_in_range(machine_time(machine), SECOND, SECOND + SECOND / 1000);
     for (unsigned i = 1; i < cpus; i++) {
@@ -88,6 +91,7 @@ static void test_time_limit(void **state)
   const struct machine_limit tenth = {.nanoseconds = SECOND / 10};
   struct machine *machine;
   uint32_t vector = nap_make(1, RTC_EN, true, &machine);
+
   (void)state;
   assert_int_equal(machine_run(machine, &tenth), MACHINE_STOP_TIME);
   assert_true(machine_is_asleep(machine));
@@ -106,6 +110,7 @@ static void test_step(void **state)
   const struct machine_limit step = {.is_step = true};
   struct machine *machine;
   uint32_t vector = nap_make(1, RTC_EN, true, &machine);
+
   (void)state;
   while (!machine_is_asleep(machine))
     assert_int_equal(machine_run(machine, &step), MACHINE_STOP_POINT);
@@ -120,6 +125,7 @@ static void test_step(void **state)
 static void test_nothing_wakes(void **state)
 {
   struct machine *machine;
+
   (void)state;
   nap_make(1, 0, true, &machine);
   assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_ASLEEP);
@@ -140,9 +146,11 @@ static void test_nothing_wakes(void **state)
 static void test_outside_wakes(void **state)
 {
   struct machine *machine;
+
   (void)state;
   for (unsigned by_key = 0; by_key < 2; by_key++) {
     uint32_t vector = nap_make(1, 0, true, &machine);
+
     machine_wake(machine); /* awake: nothing happens */
     assert_int_equal(machine_run(machine, &idle), MACHINE_STOP_ASLEEP);
     if (by_key)
@@ -158,6 +166,7 @@ static void test_outside_wakes(void **state)
 static void test_no_vector(void **state)
 {
   struct machine *machine;
+
   (void)state;
   nap_make(1, RTC_EN, false, &machine);
   assert_int_equal(machine_run(machine, &(struct machine_limit){.nanoseconds = 2 * SECOND + SECOND / 2}),
@@ -171,6 +180,7 @@ static void test_bad_vector(void **state)
 {
   static const uint32_t places[][2] = {{0, 0x12345678}, {12, 0x100000}, {12, UINT32_MAX}};
   struct machine *machine;
+
   (void)state;
   for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
     nap_make(1, RTC_EN, true, &machine);
@@ -193,6 +203,7 @@ static void test_saved_asleep(void **state)
   struct machine *machine, *loaded = NULL;
   struct text text = {0};
   uint32_t vector = nap_make(2, RTC_EN, true, &machine);
+
   (void)state;
   assert_int_equal(machine_run(machine, &(struct machine_limit){.nanoseconds = SECOND / 2}), MACHINE_STOP_TIME);
   assert_int_equal(machine_save(machine, save_write, &text), 0);

@@ -8,6 +8,7 @@ static void hear_letter(void *data, uint8_t byte)
 {
   char *text = data;
   size_t length = strlen(text);
+
   if (length < 15)
     text[length] = (char)byte;
 }
@@ -17,6 +18,7 @@ static struct machine *smp_machine(unsigned cpus, char text[16])
   struct machine_config config = config_get();
   struct machine_host host = {.data = text, .debug = hear_letter};
   struct machine_image image = guest_read("smp.bin");
+
   config.cpus = cpus;
   struct machine *machine = machine_make(&config, &host);
   assert_int_equal(machine_load_flat(machine, &image, 0x100000), 0);
@@ -31,10 +33,12 @@ static const struct machine_limit hundredth = {.until_idle = true, .nanoseconds 
 static void test_processors(void **state)
 {
   static const unsigned counts[] = {2, 3, MACHINE_CPUS};
+
   (void)state;
   for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
     char text[16] = "";
     struct machine *machine = smp_machine(counts[i], text);
+
     assert_int_equal(machine_cpu_count(machine), counts[i]);
     assert_int_equal(machine_run(machine, &hundredth), MACHINE_STOP_EXIT);
     assert_string_equal(text, "ABCDEF");
@@ -55,6 +59,7 @@ static void test_processors_cut(void **state)
   char text[16] = "", cut_text[16] = "";
   struct machine *whole = smp_machine(2, text), *cut = smp_machine(2, cut_text);
   enum machine_stop stop = MACHINE_STOP_TIME;
+
   (void)state;
   assert_int_equal(machine_run(whole, &hundredth), MACHINE_STOP_EXIT);
   for (unsigned i = 0; stop == MACHINE_STOP_TIME || stop == MACHINE_STOP_INSTRUCTIONS; i++)
@@ -78,6 +83,7 @@ static void test_processor_alone(void **state)
 {
   char text[16] = "";
   struct machine *machine = smp_machine(1, text);
+
   (void)state;
   assert_int_equal(machine_run(machine, &(struct machine_limit){.nanoseconds = 100000}), MACHINE_STOP_TIME);
   assert_string_equal(text, "");
@@ -88,6 +94,7 @@ static void test_too_many_processors(void **state)
 {
   struct machine_config config = config_get();
   struct machine *machine = NULL;
+
   (void)state;
   config.cpus = MACHINE_CPUS + 1;
   assert_int_equal(machine_new(&config, NULL, &machine), -EINVAL);

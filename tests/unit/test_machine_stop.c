@@ -61,6 +61,7 @@ static const struct storm storms[] = {
 static uint64_t clock_now(clockid_t clock)
 {
   struct timespec now;
+
   assert_int_equal(clock_gettime(clock, &now), 0);
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
@@ -70,6 +71,7 @@ static struct machine *machine_with(const uint8_t *code, size_t size, uint64_t a
   struct machine_config config = {.ram = UINT64_C(16) << 20};
   struct machine_image image = {code, size};
   struct machine *machine = NULL;
+
   assert_int_equal(lb_cpu_find("skylake", &config.model), 0);
   assert_int_equal(machine_new(&config, NULL, &machine), 0);
   assert_int_equal(machine_load_flat(machine, &image, address), 0);
@@ -84,6 +86,7 @@ static struct machine *storm_machine(const struct storm *storm)
 static void assert_soon(const struct storm *storm, uint64_t start)
 {
   uint64_t taken = clock_now(CLOCK_PROCESS_CPUTIME_ID) - start;
+
   if (taken > ENDED_AFTER)
     fail_msg("%s: the run took %llu ms of CPU time", storm->name, (unsigned long long)(taken / MILLISECOND));
 }
@@ -101,6 +104,7 @@ static void stop(int signal)
 static void test_stop_is_seen(void **state)
 {
   struct itimerval timer = {.it_value.tv_usec = ASKED_AFTER / 1000};
+
   (void)state;
   signal(SIGVTALRM, stop);
   for (size_t i = 0; i < STORMS; i++) {
@@ -121,6 +125,7 @@ static void test_deadline_is_seen(void **state)
     struct machine *machine = storm_machine(&storms[i]);
     uint64_t start = clock_now(CLOCK_PROCESS_CPUTIME_ID);
     struct machine_limit limit = {.deadline = clock_now(CLOCK_MONOTONIC) + ASKED_AFTER};
+
     assert_int_equal(machine_run(machine, &limit), MACHINE_STOP_REQUESTED);
     assert_true(clock_now(CLOCK_MONOTONIC) >= limit.deadline);
     assert_soon(&storms[i], start);
@@ -155,6 +160,7 @@ static void test_repeating_takes_time(void **state)
 static void test_services_take_time(void **state)
 {
   struct storm text = storms[STORMS - 1];
+
   (void)state;
   text.code[31] = 0xF4; /* HLT instead of the jump */
   uint64_t scrolls = time_to_halt(storm_machine(&text));
@@ -172,5 +178,6 @@ int main(void)
     cmocka_unit_test(test_repeating_takes_time),
     cmocka_unit_test(test_services_take_time),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -77,6 +77,7 @@ static void test_idle(void **state)
   };
   for (unsigned way = 1; way <= 8; way++) {
     char name[16];
+
     snprintf(name, sizeof(name), "halt%u.bin", way);
     struct machine *machine = floppy_machine(name);
     enum machine_stop stop = machine_run(machine, &limit);
@@ -122,12 +123,14 @@ struct heard {
 static void hear_serial(void *data, uint8_t byte)
 {
   struct heard *heard = data;
+
   heard->serial[strlen(heard->serial)] = (char)byte;
 }
 
 static void hear_debug(void *data, uint8_t byte)
 {
   struct heard *heard = data;
+
   heard->debug[strlen(heard->debug)] = (char)byte;
 }
 
@@ -155,6 +158,7 @@ static void test_first_step(void **state)
 {
   const struct machine_limit step = {.is_step = true};
   struct machine *machine = floppy_machine("hello.bin");
+
   (void)state;
   machine_start(machine);
   assert_true(machine_cpu(machine)->eflags & 0x200); /* interrupts are on */
@@ -196,6 +200,7 @@ static void test_init_keeps_msrs(void **state)
     0x66, 0xB9, 0xC8, 0x01, 0x00, 0x00, 0x0F, 0x32, 0xA3, 0x00, 0x20, 0xE4, 0x92, 0xA2, 0x02, 0x20, /* rdmsr 0x1C8 */
     0xFA, 0xF4,
   };
+
   (void)state;
   struct machine_config config = config_get();
   struct machine *machine = machine_make(&config, NULL);

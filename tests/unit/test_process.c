@@ -30,6 +30,7 @@ static void random_bytes(uint8_t bytes[16])
 {
   static const uint8_t likely[] = {0x66, 0x67, 0xF2, 0xF3, 0x48, 0x41, 0x0F, 0xC4, 0xC5, 0x62, 0x8F, 0xF0, 0x64};
   uint64_t words[2] = {random_next(), random_next()};
+
   memcpy(bytes, words, 16);
   unsigned count = random_next() % 4;
   for (unsigned i = 0; i < count; i++)
@@ -78,6 +79,7 @@ static void compare(const uint8_t *bytes, const struct isa_instruction *instruct
   }
   if (!is_right) {
     char text[96] = "";
+
     isa_format(instruction, 0, text, sizeof(text));
     for (unsigned i = 0; i < 15; i++)
       fprintf(stderr, "%02x ", bytes[i]);
@@ -94,6 +96,7 @@ static void test_random_bytes(void **state)
   for (unsigned i = 0; i < 1500000; i++) {
     uint8_t bytes[16];
     struct isa_instruction instruction;
+
     random_bytes(bytes);
     if (isa_decode(ISA_64, false, bytes, 15, &instruction) <= 0)
       continue;
@@ -114,6 +117,7 @@ static void test_every_opcode(void **state)
           static const uint8_t escapes[4][3] = {{0}, {1, 0x0F}, {2, 0x0F, 0x38}, {2, 0x0F, 0x3A}};
           uint8_t bytes[16] = {0};
           unsigned at = 0;
+
           if (prefixes[prefix])
             bytes[at++] = prefixes[prefix];
           for (unsigned i = 0; i < escapes[escape][0]; i++)
@@ -133,6 +137,7 @@ static void test_what_is_none(void **state)
   static const uint8_t gone[] = {0x06, 0x27, 0x60, 0x82, 0x9A, 0xCE, 0xD4, 0xEA};
   for (unsigned i = 0; i < sizeof(gone); i++) {
     uint8_t bytes[16] = {gone[i]};
+
     assert_int_equal(code_decode(bytes, 16, &code), 0);
   }
   static const uint8_t call[] = {0xE8, 1, 2, 3, 4};
@@ -154,5 +159,6 @@ int main(void)
     cmocka_unit_test(test_every_opcode),
     cmocka_unit_test(test_what_is_none),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -54,6 +54,7 @@ static const char *program_path(const char *name)
 {
   static char path[4096];
   const char *folder = getenv("LB_RUN_PROGRAMS");
+
   if (strchr(name, '/'))
     return name;
   assert_non_null(folder);
@@ -68,6 +69,7 @@ static int saved_output;
 static int output_begin(void)
 {
   int fd = memfd_create("output", MFD_CLOEXEC);
+
   assert_true(fd >= 0);
   fflush(stdout);
   saved_output = fcntl(1, F_DUPFD_CLOEXEC, 3);
@@ -84,6 +86,7 @@ static void output_end(void)
 static void output_take(int fd, char output[4096])
 {
   ssize_t size = pread(fd, output, 4095, 0);
+
   output[size < 0 ? 0 : size] = 0;
   close(fd);
 }
@@ -100,6 +103,7 @@ static void list_add(struct process_branches *list, uint64_t from, uint64_t to, 
 static void step_decode(int pid, uint64_t address, struct code *ret_code)
 {
   uint8_t bytes[16] = {0};
+
   for (unsigned i = 0; i < 2; i++) {
     errno = 0;
     long word = ptrace(PTRACE_PEEKTEXT, pid, (void *)(address + i * 8), NULL);
@@ -118,6 +122,7 @@ static int kind_of(unsigned flow)
                               [CODE_JMP_IND] = LB_BRANCH_NEAR_IND_JMP,
                               [CODE_CALL_IND] = LB_BRANCH_NEAR_IND_CALL,
                               [CODE_RET] = LB_BRANCH_NEAR_RET};
+
   return flow >= CODE_JCC && flow <= CODE_RET ? kinds[flow] : -1;
 }
 
@@ -126,6 +131,7 @@ static int step(int pid, int signal, struct outcome *outcome)
 {
   struct user_regs_struct before, after;
   struct code code;
+
   ptrace(PTRACE_GETREGS, pid, NULL, &before);
   step_decode(pid, before.rip, &code);
   uint64_t next = before.rip + code.length;
@@ -155,6 +161,7 @@ static bool run_native(const char *path, char *const arguments[], struct outcome
   struct outcome outcome = {0};
   int output = output_begin();
   int pid = fork();
+
   if (pid == 0) {
     if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
       _exit(99);
@@ -183,6 +190,7 @@ static bool next_program(const struct process *process, uint32_t space, struct p
 {
   struct process_thread thread;
   bool is_found = false;
+
   for (uint32_t slot = 0; slot < process_slots(process); slot++)
     if (process_thread(process, slot, &thread) && thread.thread == (uint32_t)process->pid && thread.space > space &&
         (!is_found || thread.space < ret_thread->space)) {
@@ -197,6 +205,7 @@ static void outcome_rebuild(const struct process *process, struct outcome *outco
 {
   while (next_program(process, outcome->thread.space, &outcome->thread)) {
     struct process_branches list;
+
     assert_int_equal(process_rebuild(process, &outcome->thread, &list), 0);
     for (size_t i = 0; i < list.count; i++)
       list_add(&outcome->list, list.branches[i].from, list.branches[i].to, list.branches[i].kind);
@@ -212,6 +221,7 @@ static void run_recorded(const char *path, char *const arguments[], uint32_t par
   struct process process;
   int output = output_begin();
   int result = process_launch(&options, path, arguments, environment, &process);
+
   output_end();
   assert_int_equal(result, 0);
   assert_int_equal(process_wait(&process, &outcome.status), 0);
@@ -241,6 +251,7 @@ static void compare_lists(const struct process_branches *native, const struct pr
 {
   for (size_t i = 0; i < native->count && i < recorded->count; i++) {
     const struct lb_branch *one = &native->branches[i], *other = &recorded->branches[i];
+
     if ((one->from & mask) != (other->from & mask) || (one->to & mask) != (other->to & mask) ||
         one->kind != other->kind) {
       show("native", native, i);
@@ -261,6 +272,7 @@ static void compare_deaths(const struct outcome *native, const struct outcome *r
   const uint64_t registers[16] = {one->rax, one->rcx, one->rdx, one->rbx, one->rsp, one->rbp, one->rsi, one->rdi,
                                   one->r8,  one->r9,  one->r10, one->r11, one->r12, one->r13, one->r14, one->r15};
   enum { RSP = 4, FLAGS = 0xCD5 }; /* the arithmetic flags and DF */
+
   assert_true(process_thread_has_died(other));
   assert_int_equal(other->end_status, WTERMSIG(native->status));
   assert_int_equal(other->end_status, native->signal.si_signo);
@@ -277,6 +289,7 @@ static void compare_runs(const char *name, const char *argument, uint64_t mask)
   const char *path = program_path(name);
   char *const arguments[] = {(char *)path, (char *)argument, NULL};
   struct outcome native, recorded;
+
   if (!run_native(path, arguments, &native))
     skip();
   run_recorded(path, arguments, 0, &recorded);
@@ -379,6 +392,7 @@ static void test_status(void **state)
     const char *path = program_path(names[i]);
     char *const arguments[] = {(char *)path, NULL};
     struct outcome outcome;
+
     run_recorded(path, arguments, 0, &outcome);
     assert_true(WIFEXITED(outcome.status));
     assert_int_equal(WEXITSTATUS(outcome.status), 42);
@@ -413,6 +427,7 @@ static void expect_error(const char *path, unsigned error, int status)
 {
   char *const arguments[] = {(char *)path, NULL};
   struct outcome outcome;
+
   run_recorded(path, arguments, 0, &outcome);
   if (outcome.error != error)
     print_message("%s: %s\n", path, process_error_text(outcome.error));
@@ -434,6 +449,7 @@ static void test_refuse(void **state)
 static void file_make(const char *path, const void *bytes, size_t size, unsigned mode)
 {
   int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY, 0700);
+
   assert_true(fd >= 0);
   assert_int_equal(write(fd, bytes, size), size);
   fchmod(fd, mode);
@@ -605,6 +621,7 @@ static void test_runtime_registers(void **state)
 static uint32_t random_next(void)
 {
   static uint32_t state = 1;
+
   state = state * 1103515245 + 12345;
   return state >> 8;
 }
@@ -620,6 +637,7 @@ static void test_ranges(void **state)
     unsigned start = random_next() % ADDRESSES, end = start + random_next() % (ADDRESSES - start + 1);
     unsigned what = random_next() % 4;
     bool is_touched = false;
+
     for (unsigned at = start; at < end; at++) {
       is_touched |= there[at] != 0;
       there[at] = what;
@@ -631,6 +649,7 @@ static void test_ranges(void **state)
     for (unsigned at = 0; at < ADDRESSES; at++) {
       const struct range *range = range_find(&list, at);
       unsigned first = at, last = at;
+
       assert_int_equal(range != NULL, there[at] != 0);
       if (!range)
         continue;
@@ -694,6 +713,7 @@ static const ZydisDecodedOperand *compare_operands(const struct decoded *from, c
 static void compare_plain_copy(const uint8_t *copy, const uint8_t *end, const struct decoded *from, uint64_t target)
 {
   struct decoded to;
+
   assert_true(decode(copy, &to));
   assert_ptr_equal(copy + to.code.length, end);
   if (from->code.mnemonic == ZYDIS_MNEMONIC_LEA && to.code.mnemonic == ZYDIS_MNEMONIC_MOV) {
@@ -716,6 +736,7 @@ static void compare_copy(const uint8_t *bytes, const struct decoded *from, const
   struct emitter emitter = {copy};
   struct decoded to;
   int32_t displacement;
+
   memcpy(&displacement, bytes + code->disp_offset, 4);
   uint64_t target = address + code->length + (uint64_t)(int64_t)displacement;
   target = code->prefixes & CODE_67 ? (uint32_t)target : target;
@@ -744,6 +765,7 @@ static void test_copy(void **state)
     uint8_t bytes[16];
     struct code code;
     struct decoded decoded;
+
     for (unsigned j = 0; j < 16; j++)
       bytes[j] = (uint8_t)random_next();
     for (unsigned j = random_next() % 3; j--;)
@@ -798,5 +820,6 @@ int main(void)
     cmocka_unit_test(test_true),
     cmocka_unit_test(test_echo),
   };
+
   return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -342,6 +342,7 @@ static void test_notes(void **state)
       {.size = 47, .type = NOTE_MAP},   {.size = 56, .type = NOTE_MAP, .length = 9}, {.size = 48, .type = 0},
       {.size = 48, .type = NOTE_TYPES}, {.size = 8 << 20, .type = NOTE_MAP},         {.size = 52, .type = NOTE_MAP},
     };
+
     *note_at(0) = bad[i];
     offset = 0;
     assert_false(process_note(&made, &offset, &note, &bytes));
@@ -392,6 +393,7 @@ static void expect_branches(const struct process_branches *list, const struct ex
   assert_int_equal(list->count, count);
   for (size_t i = 0; i < count; i++) {
     struct lb_step one, other;
+
     assert_int_equal(list->branches[i].from, expected[i].from);
     assert_int_equal(list->branches[i].to, expected[i].to);
     assert_int_equal(list->branches[i].kind, expected[i].kind);
@@ -481,6 +483,7 @@ static void test_rebuild_long(void **state)
   /* events of signals at F, whose words look like steps */
   for (uint32_t i = 0; i + 6 < PART_ENTRIES; i += 7) {
     const uint32_t event[] = {LB_ENTRY_EVENT, LB_BRANCH_INTERRUPT, 7, 0, F, 0, LB_ENTRY_ENTER | 1};
+
     memcpy(part(0, 6 % PROCESS_PARTS) + i, event, sizeof(event));
   }
   for (size_t most = 1; most < 30; most++) {

@@ -20,6 +20,7 @@
 static const struct lb_cpu *cpu_named(const char *name)
 {
   const struct lb_cpu *cpu = NULL;
+
   assert_int_equal(lb_cpu_find(name, &cpu), 0);
   return cpu;
 }
@@ -32,6 +33,7 @@ static struct lb_branch jump(uint64_t from, uint64_t to)
 static uint64_t msr_read(const struct lb_recorder *unit, uint32_t msr)
 {
   uint64_t value = 0;
+
   assert_int_equal(lb_recorder_rdmsr(unit, msr, &value), LB_MSR_OK);
   return value;
 }
@@ -93,6 +95,7 @@ struct memory {
 static int memory_read(void *data, uint64_t linear, void *bytes, size_t size)
 {
   struct memory *memory = data;
+
   if (memory->fails || linear < 0x1000 || linear - 0x1000 + size > sizeof(memory->bytes))
     return LB_E_DS_MEMORY;
   memcpy(bytes, memory->bytes + linear - 0x1000, size);
@@ -102,6 +105,7 @@ static int memory_read(void *data, uint64_t linear, void *bytes, size_t size)
 static int memory_write(void *data, uint64_t linear, const void *bytes, size_t size)
 {
   struct memory *memory = data;
+
   if (memory->fails || linear < 0x1000 || linear - 0x1000 + size > sizeof(memory->bytes))
     return LB_E_DS_MEMORY;
   memcpy(memory->bytes + linear - 0x1000, bytes, size);
@@ -111,6 +115,7 @@ static int memory_write(void *data, uint64_t linear, const void *bytes, size_t s
 static void *memory_map(void *data, uint64_t linear, size_t size)
 {
   struct memory *memory = data;
+
   assert_true(linear / 4096 == (linear + size - 1) / 4096);
   memory->maps++;
   if (linear < 0x1000 || linear - 0x1000 + size > sizeof(memory->bytes))
@@ -128,6 +133,7 @@ static void bts_make(struct lb_recorder *unit, struct memory *memory, bool maps,
 {
   struct lb_host host = {.data = memory, .read = memory_read, .write = memory_write, .pmi = memory_pmi};
   uint64_t area[4] = {base, base, base + 24 * records, base + 24 * records};
+
   host.map = maps ? memory_map : NULL;
   memset(memory, 0, sizeof(*memory));
   memcpy(memory->bytes, area, sizeof(area));
@@ -217,9 +223,11 @@ static void test_records_across_a_page(void **state)
   static struct memory memories[2];
   for (unsigned maps = 0; maps < 2; maps++) {
     struct lb_recorder unit;
+
     bts_make(&unit, &memories[maps], maps, 0x1FF0 - 24, 4);
     for (uint64_t i = 0; i < 3; i++) {
       struct lb_branch branch = jump(0xAAAA0000 + i, 0xBBBB0000 + i);
+
       lb_recorder_branch(&unit, &branch);
     }
     assert_int_equal(lb_recorder_messages(&unit).stored, 3);
@@ -293,6 +301,7 @@ static void test_pebs_sizes(void **state)
   for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
     struct lb_registers registers;
     uint64_t status;
+
     assert_int_equal(lb_pebs_decode((unsigned)sizes[i][0], bytes, sizeof(bytes), &registers, &status), sizes[i][1]);
   }
 }
@@ -334,6 +343,7 @@ static void test_pebs_counter_group_is_measured(void **state)
 static void progress_instructions(struct lb_recorder *unit, uint64_t count)
 {
   struct lb_progress progress = {.instructions = count, .cycles = count};
+
   lb_recorder_progress(unit, &progress);
 }
 
@@ -377,6 +387,7 @@ static void test_plain_branches_are_branches(void **state)
   for (size_t i = 0; (cpu = lb_cpu_at(i)); i++) {
     struct lb_recorder one, other;
     struct lb_record a, b;
+
     if (lb_recorder_init(&one, cpu, NULL, 0) < 0 || lb_recorder_wrmsr(&one, DEBUGCTL, 1) != LB_MSR_OK)
       continue;
     other = one;
@@ -419,6 +430,7 @@ static void test_threads_share_select_only_where_the_core_does(void **state)
   } cases[] = {{"nehalem", 4}, {"westmere", 4}, {"sandybridge", 0}, {"skylake", 0}};
   for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
     static struct lb_recorder threads[2];
+
     for (unsigned thread = 0; thread < 2; thread++)
       assert_int_equal(lb_recorder_init(&threads[thread], cpu_named(cases[i].cpu), NULL, 0), 0);
     lb_recorder_pair(&threads[0], &threads[1]);
@@ -448,5 +460,6 @@ int main(void)
     cmocka_unit_test(test_every_option_has_a_name),
     cmocka_unit_test(test_threads_share_select_only_where_the_core_does),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -359,6 +359,7 @@ static void test_recorder(void **state)
   assert_int_equal(lb_recorder_wrmsr(&recorder, 0x1D9, 1), LB_MSR_OK);
   for (unsigned i = 0; i < 3; i++) {
     struct lb_branch branch = branches[i];
+
     branch.from_cpl = branch.to_cpl = 3;
     lb_recorder_branch(&recorder, &branch);
   }
@@ -409,5 +410,6 @@ int main(void)
     cmocka_unit_test(test_threads),  cmocka_unit_test(test_columns), cmocka_unit_test(test_cut),
     cmocka_unit_test(test_recorder), cmocka_unit_test(test_json),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -30,6 +30,7 @@ struct bytes {
 static int bytes_add(void *data, const void *from, size_t size)
 {
   struct bytes *bytes = data;
+
   if (bytes->size + size > bytes->capacity) {
     bytes->capacity = 2 * (bytes->size + size);
     bytes->at = realloc(bytes->at, bytes->capacity);
@@ -70,6 +71,7 @@ static struct bytes guest_read(const struct guest *guest)
   static uint8_t buffer[4 << 20];
   char *path;
   struct bytes bytes = {0};
+
   assert_true(asprintf(&path, "%s/%s", getenv(guest->folder), guest->name) > 0);
   FILE *file = fopen(path, "rb");
   if (!file)
@@ -87,6 +89,7 @@ static struct machine *guest_start(const struct guest *guest, struct bytes *hear
   struct machine_config config = {.cpus = (unsigned)guest->kind >> 8, .ram = 2 << 20, .predictor = guest->predictor};
   struct machine_host host = {.data = heard, .serial = hear, .debug = hear};
   struct machine *machine;
+
   if ((guest->kind & 0xFF) == FLOPPY || (guest->kind & 0xFF) == DISK)
     *((guest->kind & 0xFF) == FLOPPY ? &config.floppy : &config.disk) = image;
   assert_int_equal(lb_cpu_find(guest->cpu, &config.model), 0);
@@ -103,6 +106,7 @@ static enum machine_stop run_to(struct machine *machine, uint64_t end)
 {
   uint64_t done = machine_retired(machine);
   struct machine_limit limit = {.instructions = end - done};
+
   return done < end ? machine_run(machine, &limit) : MACHINE_STOP_INSTRUCTIONS;
 }
 
@@ -111,6 +115,7 @@ static struct machine *exchange(struct machine *machine, struct bytes *heard, st
 {
   struct machine_host host = {.data = heard, .serial = hear, .debug = hear};
   struct machine *other = NULL;
+
   file->size = 0;
   assert_int_equal(machine_save(machine, bytes_add, file), 0);
   int r = machine_restore(file->at, file->size, &host, &other);
@@ -124,6 +129,7 @@ static struct machine *exchange(struct machine *machine, struct bytes *heard, st
 static void compare(struct machine *one, struct machine *other, const char *name)
 {
   struct bytes first = {0}, second = {0};
+
   assert_int_equal(machine_save(one, bytes_add, &first), 0);
   assert_int_equal(machine_save(other, bytes_add, &second), 0);
   if (first.size != second.size || memcmp(first.at, second.at, first.size) != 0)
@@ -139,6 +145,7 @@ static void guest_check(const struct guest *guest)
   struct bytes heard = {0}, again = {0}, file = {0};
   struct machine *whole = guest_start(guest, &heard), *broken = guest_start(guest, &again);
   enum machine_stop stop = run_to(whole, guest->end), stop_again = MACHINE_STOP_INSTRUCTIONS;
+
   for (uint64_t at = 1; stop_again == MACHINE_STOP_INSTRUCTIONS && at < guest->end; at += guest->step) {
     stop_again = run_to(broken, at);
     broken = exchange(broken, &again, &file);
@@ -176,6 +183,7 @@ static void test_labs_go_on(void **state)
     {"LB_LABS", "btf.elf", "p6", KERNEL, MANY, 997, PREDICTOR_2BIT},
     {"LB_LABS", "ex14_1.elf", "zen4", KERNEL, MANY, 997, PREDICTOR_2BIT},
   };
+
   (void)state;
   for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++)
     guest_check(&guests[i]);
@@ -200,6 +208,7 @@ static void test_guests_go_on(void **state)
     {"LB_GUESTS", "again.bin", "skylake", DISK, 300000, 3, PREDICTOR_2BIT},
     {"LB_GUESTS", "finish.bin", "skylake", FLOPPY, 300000, 3, PREDICTOR_2BIT},
   };
+
   (void)state;
   for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++)
     guest_check(&guests[i]);
@@ -214,6 +223,7 @@ static void test_every_instruction(void **state)
     {"LB_GUESTS", "cut.bin", "alderlake", FLAT, 20000, 1009, PREDICTOR_2BIT},
     {"LB_GUESTS", "cut.bin", "zen4", FLAT, 20000, 7919, PREDICTOR_NONE},
   };
+
   (void)state;
   for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++)
     guest_check(&guests[i]);
@@ -226,6 +236,7 @@ static void test_processors_go_on(void **state)
     {"LB_GUESTS", "smp.bin", "skylake", FLAT | CPUS(2), MANY, 97, PREDICTOR_2BIT},
     {"LB_GUESTS", "smp.bin", "haswell", FLAT | CPUS(3), MANY, 1009, PREDICTOR_NONE},
   };
+
   (void)state;
   for (size_t i = 0; i < sizeof(guests) / sizeof(guests[0]); i++)
     guest_check(&guests[i]);
@@ -235,6 +246,7 @@ static void test_processors_go_on(void **state)
 static void test_waiting_goes_on(void **state)
 {
   static const char *const names[] = {"hello.bin", "hook.bin", "halt1.bin", "halt2.bin", "halt5.bin", "halt6.bin"};
+
   (void)state;
   for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     struct guest guest = {"LB_GUESTS", names[i], "skylake", FLOPPY, 0, 0, PREDICTOR_2BIT};
@@ -242,9 +254,11 @@ static void test_waiting_goes_on(void **state)
     struct machine *whole = guest_start(&guest, &heard), *broken = guest_start(&guest, &heard);
     uint64_t end = UINT64_C(700000000), step = UINT64_C(29999993);
     struct machine_limit limit = {.nanoseconds = end};
+
     machine_run(whole, &limit);
     for (uint64_t left = end; left;) {
       uint64_t before = machine_time(broken);
+
       limit.nanoseconds = left < step ? left : step;
       machine_run(broken, &limit);
       uint64_t passed = machine_time(broken) - before;
@@ -265,6 +279,7 @@ static void test_keys_and_restart(void **state)
   struct guest guest = {"LB_GUESTS", "keys.bin", "skylake", FLOPPY, 0, 0, PREDICTOR_2BIT};
   struct bytes heard = {0}, file = {0};
   struct machine *whole = guest_start(&guest, &heard), *broken = guest_start(&guest, &heard);
+
   (void)state;
   for (const char *key = "abc\n"; *key; key++) {
     machine_type(whole, *key);
@@ -318,10 +333,12 @@ static void covered(const char *type, const void *one, const void *other, size_t
                     size_t count)
 {
   uint8_t *map = calloc(1, size);
+
   assert_non_null(map);
   assert_true(fields_of(type, map, size));
   for (size_t i = 0; i < size; i++) {
     bool is_untouched = ((const uint8_t *)one)[i] == PATTERN_ONE && ((const uint8_t *)other)[i] == PATTERN_OTHER;
+
     if (is_untouched && map[i] && !is_exempt(list, count, i))
       fail_msg("struct %s: the byte at offset %zu is neither saved nor on the list of what is not", type, i);
   }
@@ -335,6 +352,7 @@ static struct machine *some_machine(void)
 {
   struct machine_config config = {.cpus = MACHINE_CPUS, .ram = 2 << 20, .has_test_device = true};
   struct machine *machine;
+
   assert_int_equal(lb_cpu_find("skylake", &config.model), 0);
   assert_int_equal(machine_new(&config, NULL, &machine), 0);
   return machine;
@@ -390,6 +408,7 @@ static void test_processor_is_whole(void **state)
   struct archive writer = archive_writer(bytes, sizeof(bytes));
   size_t room = (sizeof(struct cpu) + 63) & ~(size_t)63;
   struct cpu *one = aligned_alloc(64, room), *other = aligned_alloc(64, room);
+
   (void)state;
   processor_archive(&writer, machine_cpu(machine));
   assert_true(writer.at < sizeof(bytes) && one && other);
@@ -488,6 +507,7 @@ static void test_board_is_whole(void **state)
   static struct board one, other;
   struct machine *machine = some_machine();
   struct archive writer = archive_writer(bytes, sizeof(bytes));
+
   (void)state;
   board_archive(&writer, machine->board);
   assert_true(writer.at < sizeof(bytes));
@@ -531,6 +551,7 @@ static void test_machine_is_whole(void **state)
   static struct save_plan plan, plan_one, plan_other;
   struct machine *machine = some_machine();
   struct archive writer = archive_writer(bytes, sizeof(bytes));
+
   (void)state;
   machine_archive(&writer, machine);
   memset(&one, PATTERN_ONE, sizeof(one));
@@ -557,6 +578,7 @@ static void test_start_is_whole(void **state)
   static struct start one, other; /* named, so that they are described */
   struct start start = {START_KERNEL, {(const uint8_t *)"kernel", 6}, 7, "command", modules, names, 2};
   struct archive writer = archive_writer(bytes, sizeof(bytes));
+
   (void)state;
   start_archive(&writer, &start);
   memset(&one, PATTERN_ONE, sizeof(one));
@@ -580,6 +602,7 @@ static struct bytes small_file(void)
   struct guest guest = {"LB_GUESTS", "hello.bin", "westmere", FLOPPY, 0, 0, PREDICTOR_NONE};
   struct bytes file = {0}, heard = {0};
   struct machine *machine = guest_start(&guest, &heard);
+
   memset(machine->memory.ram, 0, machine->memory.size);
   assert_int_equal(machine_save(machine, bytes_add, &file), 0);
   machine_free(machine);
@@ -590,6 +613,7 @@ static int restore(const uint8_t *bytes, size_t size)
 {
   struct machine *machine = NULL;
   int r = machine_restore(bytes, size, NULL, &machine);
+
   assert_true((r >= 0) == (machine != NULL));
   machine_free(machine);
   return r;
@@ -598,11 +622,13 @@ static int restore(const uint8_t *bytes, size_t size)
 static void test_cut_files(void **state)
 {
   struct bytes file = small_file();
+
   (void)state;
   assert_int_equal(restore(file.at, file.size), 0);
   assert_int_equal(restore(file.at, 0), LB_E_NOT_MACHINE);
   for (size_t size = 1; size < file.size; size++) {
     uint8_t *copy = malloc(size); /* of its own size, so that a sanitizer sees what lies outside */
+
     assert_non_null(copy);
     memcpy(copy, file.at, size);
     assert_int_equal(restore(copy, size), LB_E_TRUNCATED);
@@ -616,9 +642,11 @@ static void test_cut_files(void **state)
 static void test_damaged_files(void **state)
 {
   struct bytes file = small_file();
+
   (void)state;
   for (size_t i = 0; i < file.size; i++) {
     uint8_t bit = (uint8_t)(1u << i % 8);
+
     file.at[i] ^= bit;
     int r = restore(file.at, file.size);
     if (r != LB_E_DAMAGED && r != (i < SAVE_MAGIC_SIZE ? LB_E_NOT_MACHINE : LB_E_TRUNCATED))
@@ -632,6 +660,7 @@ static void test_damaged_files(void **state)
 static uint8_t *section(struct bytes *file, enum save_section number, size_t *ret_size)
 {
   size_t at = SAVE_HEAD_SIZE;
+
   for (unsigned i = 0; i < number; i++)
     at += SAVE_SECTION_SIZE + (size_t)bytes_get_u64(file->at + at + 8);
   *ret_size = (size_t)bytes_get_u64(file->at + at + 8);
@@ -648,6 +677,7 @@ static void test_foreign_files(void **state)
 {
   struct bytes file = small_file();
   size_t size;
+
   (void)state;
   assert_int_equal(restore((const uint8_t *)"\x7F"
                                             "ELF, or what it may be",
@@ -691,6 +721,7 @@ static void test_forged_fields(void **state)
     struct bytes file = small_file();
     size_t size;
     uint8_t *contents = section(&file, rows[i].section, &size);
+
     if (size > rows[i].offset) {
       contents[rows[i].offset] = rows[i].value;
       int r = restore_sealed(&file);
@@ -715,6 +746,7 @@ static void test_writer_fails(void **state)
   struct bytes heard = {0};
   struct machine *machine = guest_start(&guest, &heard);
   unsigned calls = 0;
+
   (void)state;
   assert_int_equal(machine_save(machine, fail_to_write, &calls), -ENOSPC);
   assert_int_equal(calls, 1);
@@ -728,6 +760,7 @@ static void test_recorder_alone(void **state)
   static struct lb_recorder one, other;
   uint8_t bytes[8192], again[8192];
   const struct lb_cpu *cpu;
+
   (void)state;
   assert_int_equal(lb_cpu_find("westmere", &cpu), 0);
   assert_int_equal(lb_recorder_init(&one, cpu, NULL, 0), 0);
@@ -735,6 +768,7 @@ static void test_recorder_alone(void **state)
   assert_int_equal(lb_recorder_wrmsr(&one, 0x1D9, 1), LB_MSR_OK);
   for (unsigned i = 0; i < 20; i++) {
     struct lb_branch branch = {.from = 0x1000 + i, .to = 0x2000 + i, .kind = LB_BRANCH_NEAR_REL_JMP};
+
     lb_recorder_branch(&one, &branch);
   }
   size_t size = lb_recorder_save(&one, NULL, 0);
@@ -770,5 +804,6 @@ int main(void)
     cmocka_unit_test(test_forged_fields),      cmocka_unit_test(test_writer_fails),
     cmocka_unit_test(test_recorder_alone),
   };
+
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

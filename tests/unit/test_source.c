@@ -50,6 +50,7 @@ static void test_ring_is_not_believed(void **state)
 {
   static uint8_t bytes[4096], buffer[PERF_RECORD_SIZE_MAX];
   const struct perf_ring ring = {bytes, sizeof(bytes)};
+
   static const struct {
     uint16_t size;
     uint64_t left;
@@ -117,6 +118,7 @@ static void assert_cut(const struct made *made, const struct perf_layout *layout
 
   for (size_t size = 0; size < made->size; size++) {
     uint8_t *copy = malloc(size + 1); /* of the right size, for the sanitizer */
+
     memcpy(copy, made->bytes, size);
     int r = perf_record_parse(layout, copy, size, &record);
     free(copy);
@@ -267,6 +269,7 @@ static void test_branch_filter(void **state)
 static void test_sample(void **state)
 {
   struct perf_layout layout = plain;
+
   struct {
     uint64_t ip;
     uint32_t process, thread;

@@ -84,6 +84,7 @@ __attribute__((format(printf, 1, 2))) static void run(const char *format, ...)
 static FILE *run_output(const char *format, const char *name)
 {
   char command[8192], rest[1024];
+
   FILE *output;
 
   snprintf(rest, sizeof(rest), format, name);
@@ -96,6 +97,7 @@ static FILE *run_output(const char *format, const char *name)
 static void put_file(const char *name, const char *text)
 {
   char path[4200];
+
   FILE *file;
 
   snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -120,6 +122,7 @@ static uint8_t *read_named(const char *name, size_t *ret_size)
 {
   uint8_t *bytes = malloc(16 << 20);
   char path[4200];
+
   FILE *file;
 
   snprintf(path, sizeof(path), "%s/%s", folder, name);
@@ -231,6 +234,7 @@ static void place_print(FILE *file, struct symbol_module *module, uint64_t addre
 static void compare_lines(const char *name, const char *reference, unsigned least)
 {
   struct symbol_module *module = open_named(name);
+
   FILE *addresses, *ours;
   unsigned long long address;
   unsigned count = 0;
@@ -391,6 +395,7 @@ static void test_pushing_entries(void **state)
   struct symbol_module *module;
   unsigned count = 0, number;
   char line[4096];
+
   FILE *output;
 
   (void)state;
@@ -421,6 +426,7 @@ static void test_static_entries(void **state)
   struct symbol_module *module;
   unsigned count = 0;
   char line[4096];
+
   FILE *output;
 
   (void)state;
@@ -587,6 +593,7 @@ static void test_offsets(void **state)
   char buffer[16];
   size_t file_size;
   uint8_t *bytes;
+
   FILE *output;
   unsigned count = 0;
 
@@ -669,6 +676,7 @@ static void test_cut_file(void **state)
 static void test_hostile_sections(void **state)
 {
   struct symbol_module *module;
+
   ElfW(Ehdr) head;
   uint8_t *bytes;
   size_t size;

@@ -129,6 +129,7 @@ static void test_many(void **state)
   struct symbol_space *space = space_make(cache), *copy;
   struct page {
     const char *path;
+
     uint64_t offset;
   } pages[PAGES] = {{0}};
   uint64_t random = 4;
@@ -255,6 +256,7 @@ static void assert_known(struct symbol_space *space, const char *name, void *fun
   struct symbol_place place = {0};
   uint64_t address = (uint64_t)(uintptr_t)function, linked = 0, symbol = 0;
   uint8_t code[32];
+
   Dl_info info;
 
   assert_non_null(function);
@@ -279,6 +281,7 @@ static void test_self(void **state)
   struct symbol_place place = {0};
   int variable = test_symbol_space_here(1);
   uint64_t linked;
+
   Dl_info info;
 
   (void)state;
@@ -303,6 +306,7 @@ static void test_vdso(void **state)
   struct symbol_module *module, *same = NULL;
   struct symbol_place place = {0};
   uint8_t code[16];
+
   Dl_info info;
 
   (void)state;
@@ -345,6 +349,7 @@ static void test_build_id(void **state)
   struct symbol_layout layout;
   struct symbol_place place = {0};
   uint64_t qsort_address = (uint64_t)(uintptr_t)dlsym(RTLD_DEFAULT, "qsort"), linked;
+
   Dl_info info;
   char path[4096];
 

@@ -650,6 +650,7 @@ static void test_names(void **state)
 {
   struct lb_trace_writer *writer, *other;
   struct stat status;
+
   FILE *old = fopen(path, "w");
 
   (void)state;

@@ -51,6 +51,7 @@ static bool is_later(ZydisISASet set)
 static void try_bytes(const struct search *search, const uint8_t *bytes, size_t size)
 {
   struct vector_case found = {0};
+
   memcpy(found.bytes, bytes, size);
   if (ZYAN_FAILED(
         ZydisDecoderDecodeFull(&search->decoder, found.bytes, sizeof(found.bytes), &found.code, found.operands)))
@@ -81,6 +82,7 @@ static void try_operands(const struct search *search, uint8_t *bytes, size_t siz
     unsigned reg = modrm >> 3 & 7, rm = modrm & 7;
     bool is_memory = modrm < 0x40 && rm == 3;
     bool is_register = modrm >= 0xC0 && (is_x87 || rm == ((3 * reg + 1) & 7) || rm == reg);
+
     if (!is_memory && !is_register)
       continue;
     bytes[size] = (uint8_t)modrm;
@@ -92,6 +94,7 @@ static void try_legacy(const struct search *search, uint8_t prefix, uint8_t rex,
 {
   uint8_t bytes[8];
   size_t size = 0;
+
   if (prefix)
     bytes[size++] = prefix;
   if (rex)
@@ -102,6 +105,7 @@ static void try_legacy(const struct search *search, uint8_t prefix, uint8_t rex,
     bytes[size++] = map == 2 ? 0x38 : 0x3A;
   for (unsigned opcode = 0; opcode < 256; opcode++) {
     bool is_x87 = !map && opcode >= 0xD8 && opcode <= 0xDF && !rex && prefix < 0xF0;
+
     if (!map && !is_x87 && opcode != 0x9B)
       continue;
     bytes[size] = (uint8_t)opcode;
@@ -115,6 +119,7 @@ static void try_vex(const struct search *search, uint8_t inverted, unsigned map,
   for (unsigned opcode = 0; opcode < 256; opcode++)
     for (unsigned third = 0; third < 2; third++) {
       uint8_t bytes[8] = {0xC4, (uint8_t)(inverted | map), (uint8_t)(low | (third ? 0x28 : 0x78)), (uint8_t)opcode};
+
       try_operands(search, bytes, 4, false);
       if (map == 2 && opcode >= 0x90 && opcode <= 0x93 && inverted == 0xE0)
         try_gather(search, bytes, 4);
@@ -126,6 +131,7 @@ void vector_case_all(vector_case_visitor *visit, void *data)
   static const uint8_t prefixes[] = {0, 0x66, 0xF2, 0xF3};
   static const uint8_t rexes[] = {0, 0x48, 0x45, 0x4D};
   struct search search = {.visit = visit, .data = data};
+
   ZydisDecoderInit(&search.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
   for (unsigned p = 0; p < 4; p++)
     for (unsigned rex = 0; rex < 4; rex++)

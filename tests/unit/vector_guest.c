@@ -63,6 +63,7 @@ struct cpu *vector_guest_new(void)
   struct cpu_bus bus = bus_idle;
   struct cpu *cpu = NULL;
   struct memory *memory = calloc(1, sizeof(*memory));
+
   bus.ferr = bus_ferr;
   if (!memory || lb_cpu_find("skylake", &model) < 0 || memory_init(memory, GUEST_RAM) < 0 ||
       cpu_new(model, memory, &bus, 0, &cpu) < 0)
@@ -76,6 +77,7 @@ struct cpu *vector_guest_new(void)
 void vector_guest_free(struct cpu *cpu)
 {
   struct memory *memory = cpu->memory;
+
   cpu_free(cpu);
   memory_done(memory);
   free(memory);
@@ -92,6 +94,7 @@ static void state_load(struct cpu *cpu, const struct vector_state *state)
 {
   struct fpu *fpu = &cpu->fpu;
   uint16_t status;
+
   memcpy(cpu->r, state->r, sizeof(state->r));
   cpu_set_flags(cpu, state->flags);
   memcpy(&fpu->control, state->fx + FX_CONTROL, 2);
@@ -112,6 +115,7 @@ static void state_save(struct cpu *cpu, struct vector_state *state)
 {
   const struct fpu *fpu = &cpu->fpu;
   uint16_t status = (uint16_t)(fpu->status | fpu->top << 11);
+
   memcpy(state->r, cpu->r, sizeof(state->r));
   state->flags = cpu_flags(cpu);
   memcpy(state->fx + FX_CONTROL, &fpu->control, 2);
@@ -131,6 +135,7 @@ int vector_guest_step(struct cpu *cpu, const uint8_t *code, size_t size)
   static struct insn insn[2];
   bool does_end;
   uint8_t *at = memory_at(cpu->memory, GUEST_CODE);
+
   memcpy(at, code, size);
   cpu->rip = GUEST_CODE;
   if (decode_insn(cpu, GUEST_CODE, code, size, false, &insn[0], &does_end) < 0)

@@ -80,6 +80,7 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 int vector_native_init(void)
 {
   struct sigaction action = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER};
+
   page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   data = mmap(NULL, DATA_BYTES + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (page == MAP_FAILED || data == MAP_FAILED || mprotect(data + DATA_BYTES, 4096, PROT_NONE) < 0)

@@ -24,6 +24,7 @@ void age_leave(struct thread *thread)
 void age_leave_long(struct thread *thread)
 {
   enum { SPINS = 1 << 20 };
+
   __atomic_store_n(&thread->age, 0, __ATOMIC_SEQ_CST);
   for (unsigned i = 0; i < SPINS && __atomic_load_n(&thread->is_nudged, __ATOMIC_SEQ_CST); i++)
     __builtin_ia32_pause();
@@ -32,6 +33,7 @@ void age_leave_long(struct thread *thread)
 void age_enter(struct thread *thread, bool is_inside)
 {
   struct runtime *runtime = thread->runtime;
+
   if (thread->lookup_age != runtime->age) {
     cache_lookup_init(thread);
     thread->place_resume = 0;
@@ -42,6 +44,7 @@ void age_enter(struct thread *thread, bool is_inside)
 bool age_is_over(const struct thread *thread)
 {
   uint32_t age = __atomic_load_n(&thread->age, __ATOMIC_RELAXED);
+
   return age && age != __atomic_load_n(&thread->runtime->age, __ATOMIC_RELAXED);
 }
 
@@ -54,6 +57,7 @@ bool age_has_step(const struct runtime *runtime, uint32_t step)
 static bool is_in(const struct thread *thread, uint32_t age)
 {
   uint32_t at = __atomic_load_n(&thread->age, __ATOMIC_SEQ_CST);
+
   return __atomic_load_n(&thread->is_used, __ATOMIC_ACQUIRE) && at && at <= age;
 }
 
@@ -71,6 +75,7 @@ static int64_t nudge_send(const struct thread *other)
 {
   const struct process_state *to = other->state;
   const struct signal_info info = {.number = SIGNAL_NUDGE, .code = CODE_NUDGE};
+
   return kernel_call(__NR_rt_tgsigqueueinfo, to->process, to->thread, SIGNAL_NUDGE, (uint64_t)&info, 0, 0);
 }
 
@@ -78,6 +83,7 @@ static int64_t nudge_send(const struct thread *other)
 static void nudge(const struct thread *thread, struct thread *other, uint32_t age)
 {
   int64_t result = 0;
+
   __atomic_store_n(&other->is_nudged, 1, __ATOMIC_SEQ_CST);
   bool is_sent = is_in(other, age);
   if (is_sent)
@@ -94,8 +100,10 @@ static void nudge(const struct thread *thread, struct thread *other, uint32_t ag
 static void nudge_all(const struct thread *thread, uint32_t age, unsigned tries)
 {
   enum { AGAIN = 1024 };
+
   for (struct thread *other = thread_first(); other; other = other->next) {
     bool is_due = !__atomic_load_n(&other->is_nudged, __ATOMIC_RELAXED) || tries % AGAIN == AGAIN - 1;
+
     if (is_in(other, age) && is_due && !thread->runtime->is_confined &&
         other->state->numbering == thread->state->numbering)
       nudge(thread, other, age);
@@ -105,6 +113,7 @@ static void nudge_all(const struct thread *thread, uint32_t age, unsigned tries)
 static void pause_free(struct runtime *runtime)
 {
   const int64_t time[2] = {0, 20000};
+
   runtime_unlock(runtime);
   if (runtime->is_confined)
     __builtin_ia32_pause();
@@ -119,6 +128,7 @@ static void pause_free(struct runtime *runtime)
 static void local_give_back(struct runtime *runtime, uint32_t from, uint32_t to)
 {
   uint64_t start = page_up((uint64_t)(runtime->local + from)), end = page_down((uint64_t)(runtime->local + to));
+
   if (start < end && !runtime->is_confined)
     kernel_call(__NR_madvise, start, end - start, MADV_DONTNEED, 0, 0, 0);
 }
@@ -141,8 +151,10 @@ static void pool_begin(struct runtime *runtime, struct pool *pool)
 void age_begin(struct thread *thread)
 {
   struct runtime *runtime = thread->runtime;
+
   for (unsigned tries = 0; runtime->is_full; tries++) {
     struct pool *next = runtime->pool == runtime->pools ? runtime->pools + 1 : runtime->pools;
+
     if (is_empty(next->age)) {
       pool_begin(runtime, next);
       return;

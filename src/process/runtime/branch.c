@@ -23,6 +23,7 @@ static bool is_like(const struct translation *translation, uint64_t address)
 {
   const struct range *range = range_find(&translation->runtime->executable, address);
   int64_t distance = (int64_t)(address - (uint64_t)translation->emitter.at);
+
   return range && range->flags == RANGE_FILE && translation->range->flags == RANGE_FILE && distance < 1ll << 30 &&
          distance > -(1ll << 30);
 }
@@ -38,6 +39,7 @@ static bool can_follow(const struct translation *translation, uint64_t address)
 static bool can_turn(const struct translation *translation, uint64_t address)
 {
   unsigned parts = translation->turns + 1;
+
   return address == translation->start && translation->level == PAGE_STEADY && translation->turns < TURNS_MOST &&
          translation->segment_count <= FOLLOWED_MOST &&
          translation->step_count + translation->step_count / parts < translation->steps_most &&
@@ -59,6 +61,7 @@ static uint64_t target_of(const struct code *code, const uint8_t *bytes, uint64_
 static bool write_taken(struct translation *translation, uint64_t target)
 {
   struct emitter *emitter = &translation->emitter;
+
   translation_write_room(translation, 2);
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
   translation_add_step(translation, LB_BRANCH_JCC, LB_STEP_FOLLOW | LB_STEP_NONE, target);
@@ -75,6 +78,7 @@ static bool write_jcc(struct translation *translation, uint64_t target)
 {
   struct emitter *emitter = &translation->emitter;
   bool is_turn = can_turn(translation, target);
+
   if (translation->code.flow == CODE_JCC && (is_turn || can_follow(translation, target)) &&
       profile_is_taken(translation->runtime, translation->address)) {
     translation->turns += is_turn;
@@ -113,6 +117,7 @@ static void add_number(struct translation *translation, uint64_t value)
 static void write_push(struct translation *translation, uint64_t value)
 {
   struct emitter *emitter = &translation->emitter;
+
   if (value <= INT32_MAX) {
     emit_byte(emitter, 0x68);
     emit_u32(emitter, (uint32_t)value);
@@ -128,6 +133,7 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
   uint64_t end = translation->address + translation->code.length;
   unsigned kind = is_call ? LB_BRANCH_NEAR_REL_CALL : LB_BRANCH_NEAR_REL_JMP;
   bool is_followed = can_follow(translation, target) && (!is_call || translation->depth < DEPTH_MOST);
+
   translation_add_place(translation, translation->emitter.at, PLACE_BRANCH);
   if (is_call)
     write_push(translation, end);
@@ -151,6 +157,7 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
 static void write_expected(struct translation *translation, uint64_t expected)
 {
   struct emitter *emitter = &translation->emitter;
+
   emit_compare(emitter, expected);
   emit_bytes(emitter, (const uint8_t[]){0xE3, 0x05, 0xE9}, 3); /* jrcxz hit; jmp stub */
   emit_u32(emitter, 0);
@@ -166,6 +173,7 @@ static bool write_known_indirect(struct translation *translation, const uint8_t 
   struct emitter *emitter = &translation->emitter;
   uint64_t end = translation->address + translation->code.length;
   bool is_call = translation->code.flow == CODE_CALL_IND;
+
   translation_add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX | PLACE_RDX);
   emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
   emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
@@ -185,6 +193,7 @@ static bool write_indirect(struct translation *translation, const uint8_t *bytes
   struct emitter *emitter = &translation->emitter;
   bool is_call = translation->code.flow == CODE_CALL_IND;
   uint64_t expected = profile_target(translation->runtime, translation->address);
+
   if (expected && can_follow(translation, expected) && translation->depth < DEPTH_MOST)
     return write_known_indirect(translation, bytes, expected);
   translation_add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX | PLACE_RDX);
@@ -203,6 +212,7 @@ static bool write_indirect(struct translation *translation, const uint8_t *bytes
 static unsigned taken_by(const struct translation *translation, const uint8_t *bytes)
 {
   uint16_t size = 0;
+
   if (translation->code.imm_size)
     __builtin_memcpy(&size, bytes + translation->code.imm_offset, 2);
   return size;
@@ -211,6 +221,7 @@ static unsigned taken_by(const struct translation *translation, const uint8_t *b
 static void write_pop(struct translation *translation, unsigned taken)
 {
   struct emitter *emitter = &translation->emitter;
+
   translation_add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX);
   emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
   emit_byte(emitter, 0x59); /* pop %rcx */
@@ -235,6 +246,7 @@ static bool write_return(struct translation *translation, const uint8_t *bytes)
   unsigned taken = taken_by(translation, bytes);
   uint64_t expected = translation->depth ? translation->returns[translation->depth - 1]
                                          : profile_target(translation->runtime, translation->address);
+
   if (expected && can_follow(translation, expected)) {
     translation->depth -= translation->depth != 0;
     return write_known_return(translation, expected, taken);
@@ -252,6 +264,7 @@ static bool write_return(struct translation *translation, const uint8_t *bytes)
 static bool write_syscall(struct translation *translation)
 {
   struct emitter *emitter = &translation->emitter;
+
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
   translation_add_step(translation, LB_BRANCH_SYSCALL, 0, translation->address + translation->code.length);
   translation_end_segment(translation);
@@ -271,6 +284,7 @@ static bool write_far(struct translation *translation, const uint8_t *bytes)
   bool is_pointer = code->opcode == 0xFF;
   unsigned kind = is_pointer ? (code->modrm >> 3 & 7) == 3 ? LB_BRANCH_FAR_CALL : LB_BRANCH_FAR_JMP
                              : kinds[(code->opcode - 0xCA) % sizeof(kinds)];
+
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
   if (is_pointer) {
     emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
@@ -290,6 +304,7 @@ bool branch_write_trap(struct translation *translation, const uint8_t *bytes)
 {
   struct emitter *emitter = &translation->emitter;
   bool is_int = translation->code.imm_size == 1 && bytes[translation->code.length - 2] == 0xCD;
+
   translation_add_place(translation, emitter->at, PLACE_BRANCH);
   emit_bytes(emitter, bytes, translation->code.length);
   translation_add_step(translation, LB_BRANCH_INT, is_int ? 0 : LB_STEP_NONE,
@@ -302,6 +317,7 @@ bool branch_write_trap(struct translation *translation, const uint8_t *bytes)
 bool branch_write(struct translation *translation, const uint8_t *bytes)
 {
   uint64_t end = translation->address + translation->code.length;
+
   switch (translation->code.flow) {
   case CODE_JCC:
   case CODE_LOOP:

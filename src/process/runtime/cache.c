@@ -22,6 +22,7 @@ static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an in
 static void *memory_for(uint64_t size)
 {
   int64_t memory = place_map(size, -1, 0);
+
   return is_failure(memory) ? NULL : (void *)memory;
 }
 
@@ -30,6 +31,7 @@ static void limits_set(struct runtime *runtime, uint64_t size)
 {
   enum { UNIT_SIZE = 512, UNITS_LEAST = 4 };
   bool is_small = size && size < CACHE_AREA_SIZE;
+
   runtime->area_size = !is_small ? CACHE_AREA_SIZE : size < CACHE_SIZE_LEAST ? CACHE_SIZE_LEAST : page_up(size);
   runtime->area_most = is_small ? 1 : CACHE_AREAS;
   runtime->unit_most = is_small ? (uint32_t)(size / UNIT_SIZE) + UNITS_LEAST : CACHE_UNITS;
@@ -49,6 +51,7 @@ int cache_init(struct runtime *runtime)
 uint64_t cache_memory(const struct runtime *runtime)
 {
   uint64_t size = units_size + index_memory() + places_size;
+
   for (unsigned i = 0; i < CACHE_AREAS && runtime->pools[0].areas[i].code; i++)
     size += BOTH_SIZE + CACHE_POOLS * area_units_size;
   return size;
@@ -64,6 +67,7 @@ static unsigned pool_number(const struct runtime *runtime, const struct pool *po
 static bool is_near(const uint8_t *code, uint64_t address)
 {
   int64_t low = (int64_t)(address - (uint64_t)code), high = low - CACHE_AREA_SIZE;
+
   return low < reach && low > -reach && high < reach && high > -reach;
 }
 
@@ -72,8 +76,10 @@ static int64_t map_near(uint64_t address)
 {
   enum { STEP = 64 << 20, TRIES = 16 };
   uint64_t base = address & ~(uint64_t)(STEP - 1);
+
   for (uint64_t i = 1; i <= TRIES; i++) {
     uint64_t wish = base - i * STEP - BOTH_SIZE;
+
     if (base < 4096 * (uint64_t)STEP) /* low addresses are left to the application */
       break;
     int64_t code =
@@ -100,11 +106,13 @@ static bool area_open(struct runtime *runtime, unsigned number, uint64_t address
 {
   int64_t code = map_near(address);
   uint32_t *units = memory_for(CACHE_POOLS * area_units_size);
+
   if (is_failure(code) || !units)
     return false;
   kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_DONTDUMP, 0, 0, 0);
   for (unsigned i = 0; i < CACHE_POOLS; i++) {
     struct area *area = &runtime->pools[i].areas[number];
+
     *area = (struct area){.code = (uint8_t *)code + (uint64_t)i * CACHE_AREA_SIZE,
                           .units = units + i * area_units_size / sizeof(*units)};
     area_clear(runtime, area);
@@ -119,6 +127,7 @@ static void area_use_huge(struct runtime *runtime, unsigned number)
   enum { SMALL = 1 << 20 };
   const struct area *area = &runtime->pool->areas[number];
   struct area *first = &runtime->pools[0].areas[number];
+
   if (first->is_huge || area->used < SMALL || runtime->is_confined)
     return;
   first->is_huge = true;
@@ -140,6 +149,7 @@ static bool area_has_room(const struct area *area, uint64_t size)
 static bool pool_has_room(const struct runtime *runtime)
 {
   const struct pool *pool = runtime->pool;
+
   return pool->unit_count < runtime->unit_most && pool->place_count < CACHE_PLACES - CACHE_PLACES_MOST;
 }
 
@@ -147,9 +157,11 @@ static bool pool_has_room(const struct runtime *runtime)
 struct area *cache_area(struct runtime *runtime, uint64_t address)
 {
   struct area *some = NULL;
+
   for (unsigned i = 0; i < runtime->area_most && pool_has_room(runtime); i++) {
     struct area *area = &runtime->pool->areas[i];
     bool is_new = !area->code;
+
     if (is_new && some && address < INT32_MAX)
       return some;
     if (is_new && !area_open(runtime, i, address))
@@ -174,6 +186,7 @@ static bool stub_begin(struct runtime *runtime, const uint8_t *near, bool is_col
 {
   for (unsigned i = 0; i < CACHE_AREAS; i++) {
     struct area *area = &runtime->pool->areas[i];
+
     if (area_has_room(area, STUB_MOST) && is_near(area->code, (uint64_t)near)) {
       *ret_area = area;
       *ret_emitter = (struct emitter){area->code + (is_cold ? area->cold : area->used)};
@@ -187,6 +200,7 @@ static bool stub_begin(struct runtime *runtime, const uint8_t *near, bool is_col
 static void stub_end(struct area *area, const struct emitter *emitter)
 {
   uint64_t end = (uint64_t)(emitter->at - area->code);
+
   if (end >= area->size)
     area->cold = (end + 7) & ~7ull;
   else
@@ -198,6 +212,7 @@ static void stub_end(struct area *area, const struct emitter *emitter)
 struct unit *cache_find(struct runtime *runtime, uint64_t address)
 {
   struct unit *unit = index_find(runtime, address);
+
   return unit && !unit->is_stale ? unit : NULL;
 }
 
@@ -206,6 +221,7 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   struct pool *pool = runtime->pool;
   uint32_t number = pool_number(runtime, pool) * CACHE_UNITS + pool->unit_count++;
   struct unit *kept = &runtime->units[number];
+
   *kept = *unit;
   runtime->local[unit->head].unit = number;
   area->units[area->unit_count] = number;
@@ -228,6 +244,7 @@ void cache_forget(struct runtime *runtime)
 static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, const uint8_t *to)
 {
   int64_t distance = to - site;
+
   if (distance < reach && distance > -reach)
     return to;
   struct area *area;
@@ -246,6 +263,7 @@ static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, u
 {
   struct area *area;
   struct emitter emitter;
+
   if (!stub_begin(runtime, unit->code, false, &emitter, &area))
     return NULL;
   uint8_t *entry = emitter.at;
@@ -275,6 +293,7 @@ void cache_publish(struct thread *thread, struct unit *unit)
 {
   uint64_t *slot = lookup_table(thread) + (unit->address & 0xFFFF);
   uint8_t *way = unit->indirect;
+
   age_enter(thread, true);
   if (*slot != (uint64_t)leave_indirect)
     way = indirect_way(thread->runtime, unit, *slot);
@@ -287,6 +306,7 @@ void cache_publish(struct thread *thread, struct unit *unit)
 void cache_lookup_init(struct thread *thread)
 {
   uint64_t *table = lookup_table(thread);
+
   thread->lookup_age = thread->runtime->age;
   for (unsigned i = 0; i < 65536; i++)
     table[i] = (uint64_t)leave_indirect;
@@ -296,6 +316,7 @@ void cache_lookup_init(struct thread *thread)
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t number, uint32_t head)
 {
   const struct unit *from = &runtime->units[runtime->local[runtime->steps[number].head].unit];
+
   if (from->uses_r11)
     emit_take_r11(emitter);
   emit_log(emitter, number);
@@ -309,6 +330,7 @@ static const uint8_t *edge_make(struct runtime *runtime, uint32_t number, const 
   struct emitter emitter;
   const uint8_t *site = runtime->local[number].site;
   const uint8_t *target = in_reach(runtime, site, unit->code);
+
   if (!target || !stub_begin(runtime, site, false, &emitter, &area))
     return NULL;
   const uint8_t *edge = emitter.at;
@@ -325,6 +347,7 @@ void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool
   struct lb_step *step = &runtime->steps[number];
   uint8_t *site = runtime->local[number].site;
   bool is_foreign = step->space != runtime->space;
+
   if (!is_foreign && step->next)
     return;
   int64_t distance = unit->edge - site;
@@ -342,6 +365,7 @@ void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool
 static void stale_lead(struct unit *unit, const uint8_t *to)
 {
   uint8_t *jump = (uint8_t *)unit->edge - 5;
+
   jump[0] = 0xE9;
   emit_patch(jump + 1, to);
 }
@@ -352,6 +376,7 @@ static const uint8_t *ask_make(struct runtime *runtime, const struct unit *unit)
   struct area *area = cache_area_of(runtime, (uint64_t)unit->code);
   struct emitter emitter = {area->code + area->cold};
   const uint8_t *stub = emitter.at;
+
   area->kept -= ASK_MOST;
   emit_exit_number(&emitter, unit->head);
   emit_leave(&emitter, STATE_LEAVE_STALE);
@@ -370,8 +395,10 @@ static uint32_t unit_number(const struct runtime *runtime, const struct unit *un
 static void leads_undo(struct runtime *runtime, struct unit *unit)
 {
   uint32_t number = unit->led;
+
   while (number) {
     struct unit *old = &runtime->units[number - 1];
+
     runtime_assert(old->is_stale && old->leads_to == unit_number(runtime, unit));
     stale_lead(old, old->ask);
     number = old->led_next;

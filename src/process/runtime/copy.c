@@ -17,6 +17,7 @@ static bool is_modrm_reg(const struct code *code)
 static bool uses_gs(const struct code *code)
 {
   unsigned reg = code->modrm >> 3 & 7;
+
   if (code->encoding)
     return false;
   if (code->map == 0)
@@ -35,6 +36,7 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes)
 {
   bool is_xbegin = code->map == 0 && !code->encoding && code->opcode == 0xC7 && code->modrm == 0xF8;
   bool is_sysenter = code->flow == CODE_INT && code->map == 1;
+
   (void)bytes;
   if ((code->prefixes & CODE_GS && code->prefixes & CODE_FS) || uses_gs(code))
     return COPY_GS;
@@ -48,6 +50,7 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes)
 static unsigned vvvv_of(const struct code *code, const uint8_t *bytes)
 {
   const uint8_t *opcode = bytes + code->modrm_offset - 1;
+
   if (code->encoding == 0x62)
     return ~opcode[-2] >> 3 & 15;
   return code->encoding ? ~opcode[-1] >> 3 & 15 : 16;
@@ -57,6 +60,7 @@ static unsigned vvvv_of(const struct code *code, const uint8_t *bytes)
 bool copy_uses_r11(const struct code *code, const uint8_t *bytes)
 {
   bool has_b = code->rex & REX_B;
+
   if (!code->modrm_offset)
     return has_b && (code->opcode & 7) == 3;
   unsigned modrm = code->modrm, rm = modrm & 7;
@@ -76,6 +80,7 @@ static unsigned free_register(const struct code *code, const uint8_t *bytes)
   static const uint8_t candidates[] = {GPR_RSI, GPR_RDI, GPR_RBX};
   unsigned reg = (code->modrm >> 3 & 7) | (code->rex & REX_R ? 8 : 0), vvvv = vvvv_of(code, bytes);
   unsigned i = 0;
+
   while (candidates[i] == reg || candidates[i] == vvvv)
     i++;
   return candidates[i];
@@ -85,6 +90,7 @@ static unsigned free_register(const struct code *code, const uint8_t *bytes)
 static void clear_rex_b(uint8_t *bytes, const struct code *code)
 {
   uint8_t *modrm = bytes + code->modrm_offset;
+
   switch (code->encoding) {
   case 0xC5:
     return;
@@ -104,6 +110,7 @@ static void clear_rex_b(uint8_t *bytes, const struct code *code)
 static uint64_t rip_target(const struct code *code, const uint8_t *bytes, uint64_t address)
 {
   int32_t displacement;
+
   memcpy(&displacement, bytes + code->disp_offset, 4);
   uint64_t target = address + code->length + (uint64_t)(int64_t)displacement;
   return code->prefixes & CODE_67 ? (uint32_t)target : target;
@@ -113,6 +120,7 @@ static uint64_t rip_target(const struct code *code, const uint8_t *bytes, uint64
 static void copy_rebased(struct emitter *emitter, const struct code *code, const uint8_t *bytes, unsigned base)
 {
   uint8_t copy[16];
+
   memcpy(copy, bytes, code->length);
   clear_rex_b(copy, code);
   copy[code->modrm_offset] = (uint8_t)((code->modrm & 0x38) | base);
@@ -172,6 +180,7 @@ static bool is_prefix(uint8_t byte)
 static const uint8_t *without_gs(const struct code *code, const uint8_t *bytes, uint8_t copy[16])
 {
   enum { PREFIX_GS = 0x65, PREFIX_DS = 0x3E };
+
   if (!(code->prefixes & CODE_GS))
     return bytes;
   memcpy(copy, bytes, code->length);
@@ -185,6 +194,7 @@ unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint
 {
   uint8_t copy[16];
   const uint8_t *bytes = without_gs(code, original, copy);
+
   if (!code->is_rip_relative) {
     emit_bytes(emitter, bytes, code->length);
     return 0;
@@ -193,6 +203,7 @@ unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint
   int64_t distance;
   if (in_reach(emitter, code, target, &distance)) {
     uint8_t *at = emitter->at;
+
     emit_bytes(emitter, bytes, code->length);
     int32_t narrow = (int32_t)distance;
     __builtin_memcpy(at + code->disp_offset, &narrow, 4);

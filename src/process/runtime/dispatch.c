@@ -13,10 +13,12 @@ enum { FLAG_RESUME = 1 << 16 }; /* RF, which faults set in the flags that they s
 static bool is_good(struct thread *thread, const struct unit *unit)
 {
   uint8_t now[256];
+
   if (!unit->is_checked)
     return true;
   for (uint32_t at = 0; at < unit->byte_count; at += sizeof(now)) {
     uint32_t size = unit->byte_count - at < sizeof(now) ? unit->byte_count - at : sizeof(now);
+
     if (!safe_read(thread, now, unit->address + at, size))
       return false;
     for (uint32_t i = 0; i < size; i++)
@@ -41,8 +43,10 @@ static void dispatch_begin(struct thread *thread)
 static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t edge_step)
 {
   struct runtime *runtime = thread->runtime;
+
   for (;;) {
     struct unit *unit = cache_find(runtime, address);
+
     if (unit && is_good(thread, unit))
       return unit;
     if (unit)
@@ -62,6 +66,7 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t ed
 static void dispatch_end(struct thread *thread, const struct unit *unit)
 {
   uint64_t rip = thread->state->rip;
+
   age_enter(thread, unit);
   runtime_unlock(thread->runtime);
   thread->state->native = !unit && map_is_ours(thread->runtime, rip, 1) ? PLACE_NOWHERE : rip;
@@ -86,6 +91,7 @@ static uint32_t last_entry(const struct thread *thread)
 static uint64_t exit_target(const struct lb_step *step)
 {
   bool is_behind = step->flags & LB_STEP_FOLLOW && step->flags & LB_STEP_NONE;
+
   return is_behind ? step->from + step->length : step->to;
 }
 
@@ -97,6 +103,7 @@ void dispatch_direct(void)
   uint32_t number = (uint32_t)thread->state->exit;
   struct lb_step *step = &runtime->steps[number];
   uint64_t target = exit_target(step);
+
   thread->state->rip = target;
   log_put(thread, number);
   dispatch_begin(thread);
@@ -114,6 +121,7 @@ void dispatch_direct(void)
 static uint32_t running_head(const struct thread *thread)
 {
   uint32_t entry = last_entry(thread);
+
   if (entry & LB_ENTRY_ENTER)
     return entry & ~LB_ENTRY_ENTER;
   const struct lb_step *step = &thread->runtime->steps[entry];
@@ -125,6 +133,7 @@ static void log_lost(struct thread *thread, uint64_t target)
 {
   const struct lb_step *steps = thread->runtime->steps;
   uint32_t entry = last_entry(thread);
+
   if (!(entry & LB_ENTRY_ENTER) && steps[entry].flags & LB_STEP_OPEN) { /* a return that was expected to go elsewhere */
     log_event(thread, LB_ENTRY_NOWHERE, 0, target, 0);
     return;
@@ -137,6 +146,7 @@ static void log_lost(struct thread *thread, uint64_t target)
 static unsigned taken_by_return(struct thread *thread, const struct lb_step *step)
 {
   uint8_t bytes[3] = {0};
+
   if (!safe_read(thread, bytes, step->from + step->length - 3u, sizeof(bytes)) || step->length < 3)
     return 8;
   return bytes[0] == 0xC2 ? 8u + bytes[1] + 256u * bytes[2] : 8;
@@ -151,6 +161,7 @@ static void undo_branch(struct thread *thread)
   bool is_left = !(entry & LB_ENTRY_ENTER) && steps[entry].flags & LB_STEP_OPEN;
   uint32_t head = is_left ? steps[entry].head : running_head(thread);
   const struct lb_step *step = is_left ? &steps[entry] : &steps[head + steps[head].count];
+
   if (is_left) {
     state->log -= 4;
     *(uint32_t *)state->log = 0;
@@ -177,6 +188,7 @@ static bool dispatch_vsyscall(struct thread *thread)
   static const uint16_t numbers[] = {96, 201, 309};
   struct process_state *state = thread->state;
   uint64_t *registers = state->registers, offset = state->rip - VSYSCALL_PAGE, back;
+
   if (offset >= PROCESS_PAGE || offset % 1024 || offset / 1024 > 2 ||
       !safe_read(thread, &back, registers[GPR_RSP], sizeof(back)))
     return false;
@@ -195,6 +207,7 @@ void dispatch_indirect(void)
 {
   struct thread *thread = thread_self();
   struct process_state *state = thread->state;
+
   state->rip = state->registers[GPR_RCX];
   state->registers[GPR_RCX] = state->spill_rcx;
   state->registers[GPR_RDX] = state->spill_rdx;
@@ -220,6 +233,7 @@ void dispatch_stale(void)
   struct thread *thread = thread_self();
   struct runtime *runtime = thread->runtime;
   uint32_t head = (uint32_t)thread->state->exit;
+
   thread->state->rip = runtime->steps[head].from;
   dispatch_begin(thread);
   struct unit *unit = unit_at(thread, thread->state->rip, 0);
@@ -234,6 +248,7 @@ void dispatch_stale(void)
 static void unlog_call(struct thread *thread, uint32_t number)
 {
   const struct lb_step *step = &thread->runtime->steps[number];
+
   if (last_entry(thread) != number)
     return;
   thread->state->log -= 4;
@@ -249,6 +264,7 @@ void dispatch_syscall(void)
   struct thread *thread = thread_self();
   struct process_state *state = thread->state;
   uint32_t number = (uint32_t)state->exit;
+
   if (number == EXIT_NO_INSTRUCTION || number == (uint32_t)EXIT_WRITES_GS)
     runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0, thread->runtime->steps[running_head(thread)].from);
   const struct lb_step *step = &thread->runtime->steps[number];

@@ -9,6 +9,7 @@
 void emit_bytes(struct emitter *emitter, const void *bytes, size_t size)
 {
   const uint8_t *from = bytes;
+
   for (size_t i = 0; i < size; i++) /* short copies: a call would cost more */
     emitter->at[i] = from[i];
   emitter->at += size;
@@ -88,6 +89,7 @@ void emit_give_r11(struct emitter *emitter)
 void emit_patch(uint8_t *site, const uint8_t *to)
 {
   int32_t distance = (int32_t)(to - (site + 4));
+
   __atomic_store_n((int32_t *)site, distance, __ATOMIC_RELEASE);
 }
 

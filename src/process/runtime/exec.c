@@ -42,6 +42,7 @@ struct work {
 static bool exec_count(struct thread *thread, struct exec *exec)
 {
   uint64_t word = 0;
+
   for (exec->count = 0; exec->words && exec->count < WORDS_MOST; exec->count++) {
     if (!safe_read(thread, &word, exec->words + exec->count * sizeof(word), sizeof(word)))
       return false;
@@ -56,6 +57,7 @@ static bool read_text(struct thread *thread, char *to, uint64_t from, uint64_t s
 {
   while (size) {
     uint64_t piece = PROCESS_PAGE - from % PROCESS_PAGE;
+
     piece = piece < size ? piece : size;
     if (!safe_read(thread, to, from, piece))
       return false;
@@ -74,6 +76,7 @@ static struct work *work_open(struct thread *thread, uint64_t count)
   uint64_t words = COMMAND_WORDS + 2 * PROGRAM_SCRIPTS + 1 + count + 2;
   uint64_t size = sizeof(struct work) + words * sizeof(char *);
   int64_t memory = kernel_map(0, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
   if (is_failure(memory))
     return NULL;
   thread->scratch = (uint64_t)memory;
@@ -93,6 +96,7 @@ static void work_close(struct thread *thread)
 static void name_make(struct work *work, const struct exec *exec)
 {
   char *at = work->name;
+
   if (exec->folder == AT_FDCWD || work->path[0] == '/') {
     text_put(at, work->path);
     return;
@@ -105,6 +109,7 @@ static void name_make(struct work *work, const struct exec *exec)
 static void words_put_own(const struct thread *thread, struct work *work)
 {
   char *at = text_put_number(work->fd, (uint64_t)*thread->fd);
+
   *at++ = ':';
   text_put_number(at, thread->slot);
   uint64_t bytes =
@@ -125,6 +130,7 @@ static bool words_put(struct thread *thread, struct work *work, const struct exe
 {
   const char **word = work->words + COMMAND_WORDS;
   uint64_t skipped = 0;
+
   for (unsigned i = work->program.script_count; i--;) {
     *word++ = work->program.scripts[i].interpreter;
     if (work->program.scripts[i].argument)
@@ -151,6 +157,7 @@ static bool words_put(struct thread *thread, struct work *work, const struct exe
 static bool is_lost(const struct exec *exec, const struct work *work)
 {
   bool is_by_fd = exec->folder != AT_FDCWD && work->path[0] != '/';
+
   return is_by_fd && work->program.script_count &&
          kernel_call(__NR_fcntl, (uint64_t)exec->folder, F_GETFD, 0, 0, 0, 0) & FD_CLOEXEC;
 }
@@ -182,6 +189,7 @@ static int64_t exec_now(struct thread *thread, uint64_t number, const uint64_t a
 static int64_t exec_record(struct thread *thread, const struct exec *exec, const struct work *work)
 {
   const uint64_t argument[6] = {(uint64_t)own_exe, (uint64_t)work->words, exec->environment};
+
   fd_keep(thread, true);
   int64_t result = exec_now(thread, __NR_execve, argument);
   fd_keep(thread, false);
@@ -193,6 +201,7 @@ static int64_t exec_pass(struct thread *thread, const struct exec *exec)
 {
   uint64_t argument[6];
   char path[sizeof(own_exe)];
+
   memcpy(argument, exec->argument, sizeof(argument));
   if (read_text(thread, path, exec->path, sizeof(path)) && text_is(path, own_exe))
     argument[exec->number == __NR_execveat] = (uint64_t)thread->runtime->exe;
@@ -207,6 +216,7 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
   int64_t result = 0;
   bool is_tried = !thread->is_unrecorded && !thread->is_traced && !runtime->is_confined && exec_count(thread, exec);
   struct work *work = is_tried ? work_open(thread, exec->count) : NULL;
+
   self_get_name(thread);
   self_get_title(thread);
   thread->state->end = END_EXEC;
@@ -229,6 +239,7 @@ int64_t exec_call(struct thread *thread, const uint64_t argument[6])
                       .path = argument[0],
                       .words = argument[1],
                       .environment = argument[2]};
+
   return exec_make(thread, &exec);
 }
 
@@ -241,6 +252,7 @@ int64_t exec_call_at(struct thread *thread, const uint64_t argument[6])
                       .words = argument[2],
                       .environment = argument[3],
                       .flags = (unsigned)argument[4]};
+
   return exec_make(thread, &exec);
 }
 
@@ -249,6 +261,7 @@ int64_t exec_call_at(struct thread *thread, const uint64_t argument[6])
 void exec_arrived(struct runtime *runtime, const char *word)
 {
   uint32_t slot = 0;
+
   while (*word && *word != ':')
     word++;
   if (!*word)

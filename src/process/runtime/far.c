@@ -36,6 +36,7 @@ static bool push(struct far *far, uint64_t value)
 static uint16_t own_segment(void)
 {
   uint16_t segment;
+
   __asm__("mov %%cs, %0" : "=r"(segment));
   return segment;
 }
@@ -43,6 +44,7 @@ static uint16_t own_segment(void)
 static uint16_t own_stack_segment(void)
 {
   uint16_t segment;
+
   __asm__("mov %%ss, %0" : "=r"(segment));
   return segment;
 }
@@ -53,6 +55,7 @@ static bool is_loadable(uint16_t segment, bool is_code)
   enum { CODE_OR_DATA = 0x1000, CODE = 0x0800, PRIVILEGE = 3 };
   uint32_t rights = 0;
   bool is_there;
+
   __asm__("lar %k2, %0" : "+r"(rights), "=@ccz"(is_there) : "r"((uint32_t)segment));
   return is_there && (segment & PRIVILEGE) == PRIVILEGE && rights & CODE_OR_DATA && !(rights & CODE) == !is_code;
 }
@@ -61,6 +64,7 @@ static bool is_loadable(uint16_t segment, bool is_code)
 static bool is_amd(void)
 {
   uint32_t a = 0, b, c, d;
+
   __asm__("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
   return b == 0x68747541 && d == 0x69746E65 && c == 0x444D4163;
 }
@@ -87,6 +91,7 @@ static bool check_stack_segment(const struct far *far, uint64_t segment)
 static bool do_return(struct far *far, uint64_t *ret_target)
 {
   uint64_t segment;
+
   if (!pop(far, ret_target) || !pop(far, &segment) || !check_segment(far, segment))
     return false;
   far->stack += far->taken;
@@ -97,6 +102,7 @@ static bool do_iret(struct far *far, uint64_t *ret_target)
 {
   struct process_state *state = far->thread->state;
   uint64_t segment, flags, stack, stack_segment;
+
   if (!pop(far, ret_target) || !pop(far, &segment) || !pop(far, &flags) || !pop(far, &stack) ||
       !pop(far, &stack_segment) || !check_segment(far, segment) || !check_stack_segment(far, stack_segment))
     return false;
@@ -112,6 +118,7 @@ static bool do_pointer(struct far *far, bool is_call, uint64_t *ret_target)
   unsigned size = is_wide ? 8 : 4;
   uint64_t target = 0, at = far->thread->state->registers[GPR_RCX];
   uint16_t segment;
+
   far->thread->state->registers[GPR_RCX] = far->thread->state->spill_rcx;
   if (!safe_read(far->thread, &target, at, size) || !safe_read(far->thread, &segment, at + size, 2) ||
       !check_segment(far, segment))
@@ -135,6 +142,7 @@ static bool far_do(struct far *far, uint64_t *ret_target)
   bool is_done = is_pointer ? do_pointer(far, (far->code.modrm >> 3 & 7) == 3, ret_target)
                  : is_iret  ? do_iret(far, ret_target)
                             : do_return(far, ret_target);
+
   if (is_done && is_canonical(*ret_target))
     return true;
   far->thread->state->flags = flags;
@@ -151,6 +159,7 @@ void far_make(struct thread *thread, uint32_t number)
     .thread = thread, .from = step->from, .next = step->from + step->length, .stack = state->registers[GPR_RSP]};
   uint64_t target = 0;
   bool is_good = safe_read(thread, bytes, step->from, step->length) && code_decode(bytes, step->length, &far.code);
+
   far.size = far.code.rex & REX_W ? 8 : 4;
   if (far.code.opcode == OPCODE_RETF_N)
     far.taken = bytes[far.code.imm_offset] + 256u * bytes[far.code.imm_offset + 1];

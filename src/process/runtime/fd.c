@@ -37,6 +37,7 @@ static int64_t close_around(struct thread *thread, uint32_t first, uint32_t last
   uint32_t hidden = (uint32_t)*thread->fd;
   uint64_t from = first < hidden ? first : UINT32_MAX, to = first < hidden ? hidden - 1 : UINT32_MAX;
   int64_t result = kernel_call(__NR_close_range, from, to, flags, 0, 0, 0);
+
   if (is_failure(result) || hidden == last)
     return result;
   return kernel_call(__NR_close_range, hidden + 1, last, flags & ~(uint64_t)CLOSE_RANGE_UNSHARE, 0, 0, 0);
@@ -45,6 +46,7 @@ static int64_t close_around(struct thread *thread, uint32_t first, uint32_t last
 int64_t fd_call_close_range(struct thread *thread, const uint64_t argument[6])
 {
   uint32_t first = (uint32_t)argument[0], last = (uint32_t)argument[1], hidden = (uint32_t)*thread->fd;
+
   if (argument[2] & CLOSE_RANGE_CLOEXEC || hidden < first || hidden > last)
     return syscall_pass(__NR_close_range, argument);
   return close_around(thread, first, last, argument[2]);
@@ -67,6 +69,7 @@ static int64_t fd_yield(struct thread *thread)
 static int64_t dup_over(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
   bool is_there = !fd_is_hidden(thread, argument[0]) && !is_failure(control((int)argument[0], F_GETFD, 0));
+
   if (!is_there)
     return -EBADF;
   int64_t old = fd_yield(thread);

@@ -12,6 +12,7 @@
 static bool parent_is_there(const struct thread *thread)
 {
   enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */
+
   struct {
     int16_t type, whence;
     int64_t start, length;
@@ -28,11 +29,13 @@ void hold_wait(struct thread *thread)
   struct process_state *state = thread->state;
   const int64_t time[2] = {0, 200000000};
   uint32_t serial = state->serial;
+
   if ((runtime->options & WANTED) != WANTED || runtime->is_confined || thread->is_unrecorded)
     return;
   for (;;) {
     uint32_t released = __atomic_load_n(&state->released, __ATOMIC_ACQUIRE);
     bool is_other = __atomic_load_n(&state->serial, __ATOMIC_RELAXED) != serial; /* the page was reused */
+
     if (released == serial || is_other || !parent_is_there(thread))
       return;
     kernel_call(__NR_futex, (uint64_t)&state->released, FUTEX_WAIT, released, (uint64_t)time, 0, 0);

@@ -17,6 +17,7 @@ static const uint64_t index_size = 2 * (uint64_t)CACHE_INDEX * sizeof(uint32_t);
 int index_init(struct runtime *runtime)
 {
   int64_t memory = place_map(index_size, -1, 0);
+
   if (is_failure(memory))
     return (int)memory;
   runtime->index = (uint32_t *)memory;
@@ -39,6 +40,7 @@ static uint32_t *slot_find(const struct runtime *runtime, uint64_t address)
 {
   uint32_t slots = runtime->index_slots, *table = table_of(runtime, slots);
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 41 & (slots - 1);
+
   while (table[at] && runtime->units[table[at] - 1].address != address)
     at = (at + 1) & (slots - 1);
   return &table[at];
@@ -47,6 +49,7 @@ static uint32_t *slot_find(const struct runtime *runtime, uint64_t address)
 struct unit *index_find(const struct runtime *runtime, uint64_t address)
 {
   uint32_t number = *slot_find(runtime, address);
+
   return number ? &runtime->units[number - 1] : NULL;
 }
 
@@ -54,6 +57,7 @@ struct unit *index_find(const struct runtime *runtime, uint64_t address)
 static bool table_give_back(const struct runtime *runtime, uint32_t slots)
 {
   uint64_t start = (uint64_t)table_of(runtime, slots);
+
   return !runtime->is_confined &&
          !is_failure(kernel_call(__NR_madvise, start, slots * sizeof(uint32_t), MADV_DONTNEED, 0, 0, 0));
 }
@@ -62,6 +66,7 @@ static void index_grow(struct runtime *runtime)
 {
   uint32_t slots = runtime->index_slots;
   const uint32_t *old = table_of(runtime, slots);
+
   runtime->index_slots = 2 * slots;
   for (uint32_t i = 0; i < slots; i++)
     if (old[i])
@@ -72,6 +77,7 @@ static void index_grow(struct runtime *runtime)
 void index_put(struct runtime *runtime, uint32_t number)
 {
   uint32_t *slot = slot_find(runtime, runtime->units[number].address);
+
   runtime->index_used += !*slot;
   *slot = number + 1;
   if (runtime->index_used > runtime->index_slots / SPARE && runtime->index_slots < CACHE_INDEX)
@@ -83,6 +89,7 @@ void index_clear(struct runtime *runtime)
 {
   enum { SMALL = 1 << 16 }; /* slots, which are cleared faster than they are mapped again */
   uint32_t slots = runtime->index_slots;
+
   runtime->index_used = 0;
   if (slots <= SMALL || !table_give_back(runtime, slots))
     memset(table_of(runtime, slots), 0, slots * sizeof(uint32_t));

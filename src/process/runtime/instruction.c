@@ -41,6 +41,7 @@ void translation_write_room(struct translation *translation, unsigned before)
 {
   static const uint8_t nops[][3] = {{0x90}, {0x66, 0x90}, {0x0F, 0x1F, 0x00}}; /* one instruction: see write_first */
   unsigned place = (unsigned)((uint64_t)translation->emitter.at + before) % 64;
+
   if (place > 60)
     emit_bytes(&translation->emitter, nops[63 - place], 64 - place);
 }
@@ -89,6 +90,7 @@ bool translation_next(struct translation *translation)
   enum { INSTRUCTIONS_MOST = 256 };
   bool is_long =
     translation->count >= translation->instructions_most || translation->step_count >= translation->steps_most;
+
   translation_end_segment(translation);
   translation->address += translation->code.length;
   if (translation->level == PAGE_WILD || (is_long && translation->code.flow != CODE_PLAIN) ||
@@ -127,6 +129,7 @@ static bool write_bad_bytes(struct translation *translation)
 static void write_first(struct translation *translation)
 {
   const struct code *code = &translation->code;
+
   if (translation->uses_r11)
     emit_give_r11(&translation->emitter);
   else if (code->length == 1 || code->flow == CODE_JMP)
@@ -138,6 +141,7 @@ bool translate_instruction(struct translation *translation)
   uint64_t address = translation->address;
   const uint8_t *bytes = (const uint8_t *)address;
   uint64_t end = translation->limit < translation->range->end ? translation->limit : translation->range->end;
+
   if (address >= end)
     return write_cut(translation);
   unsigned level = page_level(translation->runtime, translation->range, address + 15 < end ? address + 15 : address);

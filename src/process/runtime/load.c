@@ -38,6 +38,7 @@ static bool file_fail(struct file *file, enum process_error error, int64_t syste
 static bool file_open(struct file *file, const char *path)
 {
   int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+
   if (is_failure(fd))
     return file_fail(file, fd == -ENOENT || fd == -ENOTDIR ? PROCESS_E_NOT_FOUND : PROCESS_E_NO_ACCESS, fd);
   file->fd = (int)fd;
@@ -81,6 +82,7 @@ static bool file_measure(struct file *file, struct range *ret_span, uint64_t *re
 {
   struct range span = {.start = UINT64_MAX};
   uint64_t alignment = PROCESS_PAGE;
+
   for (unsigned i = 0; i < file->header.e_phnum; i++) {
     const Elf64_Phdr *segment = &file->segments[i];
     if (segment->p_type != PT_LOAD)
@@ -110,6 +112,7 @@ enum { RESERVE_FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 static int64_t reserve_interpreter(uint64_t size)
 {
   uint64_t start = (uint64_t)interpreter_place + INTERPRETER_PLACE - size;
+
   return kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED, -1, 0);
 }
 
@@ -117,6 +120,7 @@ static int64_t reserve_interpreter(uint64_t size)
 static int64_t reserve_at(uint64_t start, uint64_t size)
 {
   int64_t result = kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
+
   if (result == (int64_t)start || is_failure(result))
     return result;
   kernel_call(__NR_munmap, (uint64_t)result, size, 0, 0, 0, 0); /* an old kernel that ignores the flag */
@@ -137,6 +141,7 @@ static uint64_t unrandomised_place(const char *path, uint64_t alignment)
 static int64_t reserve_unrandomised(const char *path, uint64_t size, uint64_t alignment, uint64_t heap)
 {
   uint64_t place = unrandomised_place(path, alignment), end = place + size;
+
   if (!place)
     return -ENOMEM;
   if (heap >= place && heap < end) {
@@ -151,12 +156,14 @@ static int64_t reserve_unrandomised(const char *path, uint64_t size, uint64_t al
 static int64_t reserve_anywhere(const char *path, uint64_t size, uint64_t alignment, bool is_low)
 {
   enum { FLAGS = RESERVE_FLAGS };
+
   if (!is_low && size <= INTERPRETER_PLACE && alignment == PROCESS_PAGE)
     return reserve_interpreter(size);
   uint64_t heap = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
   uint64_t wish = (heap - size) & ~(alignment - 1);
   if (is_low) {
     int64_t result = reserve_unrandomised(path, size, alignment, heap);
+
     if (is_failure(result) && heap > size && size < heap - size)
       result = reserve_at(wish, size);
     if (!is_failure(result))
@@ -189,11 +196,13 @@ static bool file_reserve(struct file *file, uint64_t *ret_base)
   enum { FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
   struct range span = {0};
   uint64_t alignment = PROCESS_PAGE;
+
   if (!file_measure(file, &span, &alignment))
     return false;
   uint64_t size = span.end - span.start;
   if (file->header.e_type == ET_EXEC) {
     int64_t result = kernel_map(span.start, size, PROT_NONE, FLAGS | MAP_FIXED_NOREPLACE, -1, 0);
+
     *ret_base = 0;
     return result == (int64_t)span.start || file_fail(file, PROCESS_E_NO_PLACE, result);
   }
@@ -216,6 +225,7 @@ static int64_t map_zeroes(const Elf64_Phdr *segment, uint64_t start)
   uint64_t from = start + segment->p_filesz, end = page_up(start + segment->p_memsz);
   unsigned protection = protection_of(segment);
   uint64_t page = segment->p_filesz ? page_up(from) : page_down(start);
+
   if (segment->p_memsz == segment->p_filesz)
     return 0;
   if (segment->p_filesz && page > from && protection & PROT_WRITE)
@@ -227,6 +237,7 @@ static bool file_map_segment(struct file *file, struct runtime *runtime, const E
 {
   uint64_t start = base + segment->p_vaddr, before = start - page_down(start);
   int64_t result = 0;
+
   if (segment->p_filesz)
     result = kernel_map(start - before, before + segment->p_filesz, protection_of(segment), MAP_PRIVATE | MAP_FIXED,
                         file->fd, segment->p_offset - before);
@@ -293,6 +304,7 @@ void load_program(struct runtime *runtime, const char *path, struct image *ret_p
   static struct file file;
   static char interpreter[PATH_MOST];
   bool has_interpreter;
+
   file.is_program = true;
   if (!file_load(&file, runtime, path, ret_program) || !file_interpreter(&file, interpreter, &has_interpreter))
     runtime_fail(file.error, file.system_error, 0);

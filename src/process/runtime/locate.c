@@ -23,8 +23,10 @@ bool cache_has(struct runtime *runtime, uint64_t pc)
 static const struct unit *unit_before(const struct runtime *runtime, const struct area *area, uint64_t pc)
 {
   uint32_t low = 0, high = __atomic_load_n(&area->unit_count, __ATOMIC_ACQUIRE);
+
   while (low < high) {
     uint32_t middle = low + (high - low) / 2;
+
     if ((uint64_t)runtime->units[area->units[middle]].code <= pc)
       low = middle + 1;
     else
@@ -38,9 +40,11 @@ static void walk_to(const struct runtime *runtime, const struct unit *unit, uint
 {
   const struct place *place = runtime->places + unit->place;
   const struct lb_step *step = runtime->steps + unit->head;
+
   location->address = unit->address;
   for (unsigned i = 1; i < unit->place_count && place[1].code <= offset; i++, place++) {
     bool is_branch = place->spilled & PLACE_BRANCH;
+
     if (is_branch)
       location->passed++;
     step += is_branch;
@@ -57,6 +61,7 @@ bool cache_locate(struct runtime *runtime, uint64_t pc, struct location *ret_loc
 {
   const struct area *area = cache_area_of(runtime, pc);
   const struct unit *unit = area ? unit_before(runtime, area, pc) : NULL;
+
   *ret_location = (struct location){.is_stub = true};
   if (!unit || pc - (uint64_t)unit->code >= unit->size)
     return false;

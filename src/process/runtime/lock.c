@@ -14,6 +14,7 @@ enum { LOCK_FREE, LOCK_TAKEN, LOCK_WAITED };
 static bool lock_try(uint32_t *lock)
 {
   uint32_t expected = LOCK_FREE;
+
   return __atomic_compare_exchange_n(lock, &expected, LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
@@ -23,6 +24,7 @@ static bool lock_sleep(uint32_t *lock)
 {
   enum { TIMED_OUT = -110 };
   const int64_t time[2] = {0, 10000000};
+
   return kernel_call(__NR_futex, (uint64_t)lock, FUTEX_WAIT | FUTEX_PRIVATE_FLAG, LOCK_WAITED, (uint64_t)time, 0, 0) !=
          TIMED_OUT;
 }
@@ -40,6 +42,7 @@ static bool lock_inherit(struct runtime *runtime, uint64_t holder)
 static bool lock_is_left(struct runtime *runtime)
 {
   uint64_t holder = __atomic_load_n(&runtime->holder, __ATOMIC_ACQUIRE);
+
   return holder && kernel_call(__NR_tgkill, holder >> 32, (uint32_t)holder, 0, 0, 0, 0) == -ESRCH &&
          lock_inherit(runtime, holder);
 }
@@ -50,6 +53,7 @@ static void lock_name(struct runtime *runtime)
   const struct process_state *state = runtime->has_thread ? thread_self()->state : NULL;
   bool is_known = state && !state->numbering;
   uint64_t holder = is_known ? (uint64_t)state->process << 32 | state->thread : 0;
+
   __atomic_store_n(&runtime->holder, holder, __ATOMIC_RELEASE);
 }
 
@@ -57,6 +61,7 @@ static void lock_name(struct runtime *runtime)
 void runtime_lock(struct runtime *runtime)
 {
   enum { SPINS = 100 };
+
   for (unsigned i = 0; i < SPINS; i++) {
     if (lock_try(&runtime->lock)) {
       lock_name(runtime);

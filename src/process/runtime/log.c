@@ -12,12 +12,14 @@
 static uint64_t part_start(const struct thread *thread, uint64_t number)
 {
   uint64_t stride = (uint64_t)thread->runtime->part_size + PROCESS_PAGE;
+
   return thread->state->log_start + number % PROCESS_PARTS * stride;
 }
 
 void runtime_ring(const struct runtime *runtime)
 {
   struct process_control *control = runtime->control;
+
   __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
   if (runtime->mode == PROCESS_ALL && !runtime->is_confined &&
       __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
@@ -29,6 +31,7 @@ static bool is_full(const struct thread *thread)
 {
   const struct process_state *state = thread->state;
   bool is_closed = __atomic_load_n(&thread->runtime->control->is_closed, __ATOMIC_RELAXED);
+
   return !is_closed && state->written - __atomic_load_n(&state->read, __ATOMIC_ACQUIRE) >= PROCESS_PARTS;
 }
 
@@ -36,6 +39,7 @@ static bool is_full(const struct thread *thread)
 static void look_for_parent(struct thread *thread)
 {
   enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */
+
   struct {
     int16_t type, whence;
     int64_t start, length;
@@ -53,6 +57,7 @@ static uint64_t nanoseconds_now(void)
 {
   enum { MONOTONIC = 1 };
   int64_t time[2] = {0};
+
   kernel_call(__NR_clock_gettime, MONOTONIC, (uint64_t)time, 0, 0, 0, 0);
   return (uint64_t)time[0] * 1000000000 + (uint64_t)time[1];
 }
@@ -65,6 +70,7 @@ static void log_wait(struct thread *thread)
   uint64_t since = is_timed ? nanoseconds_now() : 0;
   struct process_state *state = thread->state;
   const int64_t time[2] = {0, 50000000};
+
   while (is_full(thread)) {
     if (thread->runtime->is_confined) {
       __builtin_ia32_pause();
@@ -87,6 +93,7 @@ static void log_wait(struct thread *thread)
 static uint64_t next_part(struct thread *thread)
 {
   struct process_state *state = thread->state;
+
   __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
   if (thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded) {
     runtime_ring(thread->runtime);
@@ -101,6 +108,7 @@ static uint64_t next_part(struct thread *thread)
 uint64_t log_turn(struct thread *thread, uint64_t address)
 {
   uint64_t end = part_start(thread, thread->state->written) + thread->runtime->part_size;
+
   if (address - end >= PROCESS_PAGE)
     return 0;
   thread->wants_move =
@@ -112,6 +120,7 @@ static void log_reserve(struct thread *thread, unsigned entries)
 {
   struct process_state *state = thread->state;
   uint64_t end = part_start(thread, state->written) + thread->runtime->part_size;
+
   if (state->log + entries * 4 <= end)
     return;
   for (; state->log < end; state->log += 4)

@@ -25,6 +25,7 @@ static uint8_t status_of(enum process_error error)
 #include "process/error.def"
 #undef PROCESS_ERROR
   };
+
   return statuses[error];
 }
 
@@ -32,6 +33,7 @@ _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t
 {
   struct process_control *control = the_runtime.control;
   uint32_t none = PROCESS_E_NONE;
+
   if (control &&
       __atomic_compare_exchange_n(&control->error, &none, error, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     control->system_error = system_error;
@@ -52,6 +54,7 @@ __attribute__((noinline)) _Noreturn void runtime_wrong(void)
 static int number_of(const char *text)
 {
   int number = 0;
+
   for (; *text >= '0' && *text <= '9' && number < 1 << 20; text++)
     number = number * 10 + *text - '0';
   return number;
@@ -60,6 +63,7 @@ static int number_of(const char *text)
 static void *map_shared(int fd, uint64_t offset, uint64_t size)
 {
   int64_t address = place_map(size, fd, offset);
+
   if (is_failure(address))
     runtime_fail(the_runtime.control ? PROCESS_E_NO_MEMORY : PROCESS_E_BAD_START, (int)address, 0);
   return (void *)address;
@@ -68,6 +72,7 @@ static void *map_shared(int fd, uint64_t offset, uint64_t size)
 static bool is_control_good(const struct process_control *control)
 {
   uint32_t part = control->part_size;
+
   return control->magic == PROCESS_MAGIC && part >= PROCESS_PART_LEAST && part <= PROCESS_PART_MOST &&
          !(part & (part - 1)) && control->step_capacity && control->step_capacity <= PROCESS_STEPS_MOST &&
          control->notes_size % PROCESS_PAGE == 0;
@@ -76,6 +81,7 @@ static bool is_control_good(const struct process_control *control)
 static void open_shared(struct runtime *runtime, int fd)
 {
   struct process_control *control = map_shared(fd, 0, PROCESS_PAGE);
+
   if (!is_control_good(control))
     runtime_fail(PROCESS_E_BAD_START, 0, 0);
   runtime->control = control;
@@ -100,6 +106,7 @@ static void open_shared(struct runtime *runtime, int fd)
 static void open_space(struct runtime *runtime)
 {
   uint64_t process = (uint64_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+
   runtime->space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
   note_put(runtime, NOTE_SPACE, runtime->space, process, 0, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
 }
@@ -109,6 +116,7 @@ static void open_space(struct runtime *runtime)
 static uint64_t *find_auxv(uint64_t *stack)
 {
   uint64_t *at = stack + 1 + *stack + 1;
+
   while (*at)
     at++;
   return at + 1;
@@ -161,6 +169,7 @@ static void add_vdso(struct runtime *runtime, const uint64_t *auxv)
   for (unsigned i = 0; i < header->e_phnum; i++, segment++) {
     uint64_t start = auxv[1] + segment->p_offset;
     uint64_t end = page_up(start + segment->p_memsz);
+
     if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
       continue;
     range_add(&runtime->executable, start, end, 0);
@@ -171,6 +180,7 @@ static void add_vdso(struct runtime *runtime, const uint64_t *auxv)
 static void set_name(const char *path)
 {
   const char *name = path;
+
   for (const char *at = path; *at; at++)
     if (*at == '/')
       name = at + 1;
@@ -180,6 +190,7 @@ static void set_name(const char *path)
 static uint64_t auxv_size(const uint64_t *auxv)
 {
   const uint64_t *at = auxv;
+
   while (at[0] != AT_NULL)
     at += 2;
   return (uint64_t)(at + 2 - auxv) * sizeof(*at);
@@ -188,6 +199,7 @@ static uint64_t auxv_size(const uint64_t *auxv)
 static struct thread *first_thread(struct runtime *runtime, uint64_t *stack)
 {
   struct thread *thread = thread_new(runtime, (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0), 0);
+
   if (!thread)
     runtime_fail(PROCESS_E_NO_MEMORY, 0, 0);
   thread->state->flags = START_FLAGS;
@@ -201,6 +213,7 @@ _Noreturn void runtime_main(uint64_t *stack)
 {
   struct runtime *runtime = &the_runtime;
   uint64_t count = stack[0];
+
   if (count <= OWN_WORDS)
     runtime_fail(PROCESS_E_BAD_START, 0, 0);
   char **words = (char **)(stack + 1);

@@ -42,6 +42,7 @@ static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t en
 {
   const struct range *range = range_find(&runtime->executable, start);
   uint32_t flags = range ? range->flags : 0;
+
   if (range_remove(&runtime->executable, start, end)) {
     page_drop(runtime, start, end);
     if (is_gone)
@@ -62,6 +63,7 @@ static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uin
 {
   static const char gone[] = " (deleted)";
   char link[48], path[4096];
+
   text_put_number(text_put(link, "/proc/self/fd/"), fd);
   int64_t size =
     kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
@@ -80,6 +82,7 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
   uint64_t flags = argument[3];
   bool is_file = !(flags & MAP_ANONYMOUS), is_private = (flags & 15) == MAP_PRIVATE;
   uint32_t range = argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0;
+
   if (is_file && is_private && !runtime->is_confined && note_file(runtime, start, end, argument[4], argument[5]))
     range |= RANGE_FILE;
   else if (!is_private)
@@ -94,6 +97,7 @@ static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
   int64_t result = syscall_pass(__NR_mmap, argument);
   if (!is_failure(result)) {
     uint64_t start = (uint64_t)result, end = start + page_up(argument[1]);
+
     code_remove(runtime, start, end, true);
     shared_set(start, end, (argument[3] & 15) != MAP_PRIVATE);
     if (argument[2] & PROT_EXEC)
@@ -106,6 +110,7 @@ static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
 static bool is_one_range(const struct runtime *runtime, uint64_t start, uint64_t end)
 {
   const struct range *range = range_find(&runtime->executable, start);
+
   return range && range->end >= end;
 }
 
@@ -114,6 +119,7 @@ static bool is_one_range(const struct runtime *runtime, uint64_t start, uint64_t
 static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uint64_t argument[6])
 {
   uint64_t start = argument[0], end = start + page_up(argument[1]), rights = argument[2];
+
   runtime_lock(runtime);
   int64_t result = syscall_pass(number, argument);
   bool is_code = rights & PROT_EXEC;
@@ -148,6 +154,7 @@ static int64_t call_munmap(struct runtime *runtime, const uint64_t argument[6])
 static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
 {
   uint64_t from = argument[0];
+
   runtime_lock(runtime);
   page_release_range(runtime, from, from + page_up(argument[1]));
   bool is_of_shared = is_shared(from, from + 1);
@@ -157,6 +164,7 @@ static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
   if (!is_failure(result)) {
     uint64_t to = (uint64_t)result;
     uint32_t flags = code_remove(runtime, from, from + page_up(argument[1]), true);
+
     code_remove(runtime, to, to + page_up(argument[2]), true);
     shared_set(from, from + page_up(argument[1]), false);
     shared_set(to, to + page_up(argument[2]), is_of_shared);
@@ -172,6 +180,7 @@ static int64_t call_madvise(struct runtime *runtime, const uint64_t argument[6])
 {
   uint64_t start = argument[0], end = start + page_up(argument[1]);
   bool is_lost = argument[2] == MADV_DONTNEED || argument[2] == MADV_REMOVE || argument[2] == MADV_FREE;
+
   runtime_lock(runtime);
   int64_t result = syscall_pass(__NR_madvise, argument);
   if (is_lost && has_some(&runtime->executable, start, end)) {
@@ -192,6 +201,7 @@ static bool is_over(uint64_t start, uint64_t end, uint64_t from, uint64_t to)
 bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size)
 {
   uint64_t end = start + page_up(size);
+
   if (is_over(start, end, PLACE_START, place_end()) || is_over(start, end, PLACE_REGIONS, thread_regions_end()) ||
       is_over(start, end, (uint64_t)__executable_start, (uint64_t)interpreter_place) ||
       is_over(start, end, (uint64_t)interpreter_place + INTERPRETER_PLACE, (uint64_t)_end))
@@ -207,6 +217,7 @@ int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument
   struct runtime *runtime = thread->runtime;
   bool is_fixed = number != __NR_mmap || (argument[3] & (MAP_FIXED | MAP_FIXED_NOREPLACE)) == MAP_FIXED;
   bool is_moved = number == __NR_mremap && argument[3] & MREMAP_FIXED;
+
   if ((is_fixed && map_is_ours(runtime, argument[0], argument[1])) ||
       (is_moved && map_is_ours(runtime, argument[4], argument[2])))
     return -ENOMEM;
@@ -229,6 +240,7 @@ void map_stack_code(struct runtime *runtime, uint64_t stack)
 {
   uint64_t page = page_down(stack), top = page;
   unsigned rights = PROT_READ | PROT_WRITE | PROT_EXEC;
+
   if (kernel_call(__NR_mprotect, page, PROCESS_PAGE, rights | PROT_GROWSDOWN, 0, 0, 0))
     return;
   while (kernel_call(__NR_mprotect, top, PROCESS_PAGE, rights, 0, 0, 0) == 0)

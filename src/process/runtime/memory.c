@@ -20,6 +20,7 @@ int64_t place_map(uint64_t size, int fd, uint64_t offset)
   enum { GRAIN = 2 << 20 };
   unsigned flags = (fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED) | MAP_NORESERVE;
   int64_t address = kernel_map(PLACE_START + used, size, PROT_READ | PROT_WRITE, flags, fd, offset);
+
   if (is_failure(address))
     return address;
   used += (size + 2 * (uint64_t)GRAIN - 1) & ~(uint64_t)(GRAIN - 1);
@@ -31,6 +32,7 @@ uint64_t place_keep(uint64_t size)
 {
   enum { GRAIN = 2 << 20 };
   uint64_t address = PLACE_START + used;
+
   used += (size + 2 * (uint64_t)GRAIN - 1) & ~(uint64_t)(GRAIN - 1);
   return address;
 }
@@ -38,6 +40,7 @@ uint64_t place_keep(uint64_t size)
 void *memcpy(void *to, const void *from, size_t size)
 {
   void *at = to;
+
   __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(size) : : "memory");
   return to;
 }
@@ -45,6 +48,7 @@ void *memcpy(void *to, const void *from, size_t size)
 void *memset(void *to, int byte, size_t size)
 {
   void *at = to;
+
   __asm__ volatile("rep stosb" : "+D"(at), "+c"(size) : "a"(byte) : "memory");
   return to;
 }
@@ -52,6 +56,7 @@ void *memset(void *to, int byte, size_t size)
 size_t text_length(const char *text)
 {
   size_t length = 0;
+
   while (text[length])
     length++;
   return length;
@@ -77,6 +82,7 @@ bool text_begins(const char *text, const char *begin)
 char *text_put(char *at, const char *text)
 {
   uint64_t length = text_length(text);
+
   memcpy(at, text, length + 1);
   return at + length;
 }
@@ -85,6 +91,7 @@ char *text_put_number(char *at, uint64_t number)
 {
   char digits[20];
   unsigned count = 0;
+
   do
     digits[count++] = (char)('0' + number % 10);
   while (number /= 10);

@@ -13,6 +13,7 @@ static bool is_nearly_full(const struct runtime *runtime)
 static void lose_code(struct process_control *control, uint32_t step)
 {
   uint32_t lost = __atomic_load_n(&control->code_lost, __ATOMIC_RELAXED);
+
   while ((!lost || step < lost) &&
          !__atomic_compare_exchange_n(&control->code_lost, &lost, step, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
     ;
@@ -25,6 +26,7 @@ void note_put(struct runtime *runtime, enum process_note_type type, uint32_t spa
   uint64_t size = (sizeof(struct process_note) + length + 7) & ~7ull;
   bool has_numbers = runtime->number_space == space && runtime->number_next < runtime->number_end;
   uint32_t step = has_numbers ? runtime->number_next : __atomic_load_n(&control->step_count, __ATOMIC_RELAXED);
+
   if (type == NOTE_CODE && is_nearly_full(runtime)) {
     lose_code(control, step);
     return;

@@ -50,6 +50,7 @@ struct page_table {
 int page_init(struct runtime *runtime)
 {
   int64_t memory = place_map(sizeof(struct page_table), -1, 0);
+
   if (is_failure(memory))
     return (int)memory;
   runtime->pages = (struct page_table *)memory;
@@ -71,6 +72,7 @@ static struct page *page_slot(struct runtime *runtime, uint64_t address)
   uint32_t slots = runtime->pages->slots;
   struct page *pages = runtime->pages->pages + slots;
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 44 & (slots - 1);
+
   while (pages[at].address && pages[at].address != address)
     at = (at + 1) & (slots - 1);
   return &pages[at];
@@ -81,6 +83,7 @@ static void pages_grow(struct runtime *runtime)
 {
   struct page_table *table = runtime->pages;
   uint32_t slots = table->slots;
+
   table->slots = 2 * slots;
   for (uint32_t i = slots; i < 2 * slots; i++)
     if (table->pages[i].address)
@@ -90,6 +93,7 @@ static void pages_grow(struct runtime *runtime)
 static struct page *page_get(struct runtime *runtime, uint64_t address)
 {
   struct page_table *table = runtime->pages;
+
   if (table->page_count >= table->slots / 2 && table->slots < PAGES)
     pages_grow(runtime);
   struct page *page = page_slot(runtime, address);
@@ -106,6 +110,7 @@ static struct page *page_get(struct runtime *runtime, uint64_t address)
 static bool is_needed(const struct runtime *runtime, const struct page *page)
 {
   bool is_needed = page->is_protected || page->level != PAGE_STEADY;
+
   for (unsigned pool = 0; pool < CACHE_POOLS; pool++)
     is_needed |= page->node[pool] && page->age[pool] == runtime->pools[pool].age;
   return is_needed;
@@ -118,6 +123,7 @@ static void pages_sift(struct runtime *runtime)
   struct page_table *table = runtime->pages;
   struct page *pages = table->pages + PAGES, *kept = table->pages;
   uint32_t count = 0;
+
   runtime_assert(table->slots == PAGES);
   for (uint32_t i = 0; i < PAGES; i++)
     if (pages[i].address && is_needed(runtime, &pages[i]))
@@ -133,6 +139,7 @@ void page_begin_age(struct runtime *runtime, const struct pool *pool)
 {
   struct page_table *table = runtime->pages;
   struct page_nodes *nodes = &table->nodes[pool - runtime->pools];
+
   nodes->count = 1;
   nodes->free = 0;
   if (table->page_count > table->page_most)
@@ -156,6 +163,7 @@ void page_add_unit(struct runtime *runtime, uint64_t address, uint32_t unit)
   unsigned pool = (unsigned)(runtime->pool - runtime->pools);
   struct page_nodes *nodes = &runtime->pages->nodes[pool];
   uint32_t *list = page_list(runtime, page_get(runtime, page_down(address)), pool);
+
   if (*list && nodes->nodes[*list].unit == unit)
     return;
   uint32_t node = nodes->free;
@@ -185,6 +193,7 @@ static int64_t protect(uint64_t page, unsigned protection)
 static void release(struct runtime *runtime, struct page *page)
 {
   struct page_table *table = runtime->pages;
+
   page->is_protected = 0;
   for (uint32_t i = 0; i < table->protected_count; i++)
     if (table->protected_pages[i] == page->address) {
@@ -197,6 +206,7 @@ static void release(struct runtime *runtime, struct page *page)
 void page_protect(struct runtime *runtime, const struct range *range, uint64_t address)
 {
   struct page_table *table = runtime->pages;
+
   if (!(range->flags & RANGE_WRITABLE) || range->flags & RANGE_SHARED)
     return;
   struct page *page = page_get(runtime, page_down(address));
@@ -216,8 +226,10 @@ static void page_forget(struct runtime *runtime, struct page *page)
   for (unsigned pool = 0; pool < CACHE_POOLS; pool++) {
     struct page_nodes *nodes = &runtime->pages->nodes[pool];
     uint32_t *list = page_list(runtime, page, pool);
+
     while (*list) {
       uint32_t node = *list;
+
       *list = nodes->nodes[node].next;
       cache_make_stale(runtime, &runtime->units[nodes->nodes[node].unit]);
       nodes->nodes[node].next = nodes->free;
@@ -237,9 +249,11 @@ static void page_drop_one(struct runtime *runtime, struct page *page)
 void page_drop(struct runtime *runtime, uint64_t start, uint64_t end)
 {
   struct page_table *table = runtime->pages;
+
   if ((end - start) / PROCESS_PAGE <= table->slots / 16) {
     for (uint64_t at = page_down(start); at < end; at += PROCESS_PAGE) {
       struct page *page = page_slot(runtime, at);
+
       if (page->address)
         page_drop_one(runtime, page);
     }
@@ -263,8 +277,10 @@ static void page_release(struct runtime *runtime, struct page *page)
 void page_release_range(struct runtime *runtime, uint64_t start, uint64_t end)
 {
   struct page_table *table = runtime->pages;
+
   for (uint32_t i = 0; i < table->protected_count;) {
     uint64_t at = table->protected_pages[i];
+
     if (at >= page_down(start) && at < end)
       page_release(runtime, page_slot(runtime, at)); /* another takes its place in the list */
     else
@@ -276,6 +292,7 @@ bool page_release_all(struct runtime *runtime)
 {
   struct page_table *table = runtime->pages;
   bool is_any = table->protected_count;
+
   while (table->protected_count)
     page_release(runtime, page_slot(runtime, table->protected_pages[0]));
   return is_any;
@@ -286,6 +303,7 @@ bool page_release_all(struct runtime *runtime)
 bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip)
 {
   struct runtime *runtime = thread->runtime;
+
   runtime_lock(runtime);
   struct page *page = page_slot(runtime, page_down(address));
   const struct range *range = range_find(&runtime->executable, address);

@@ -24,6 +24,7 @@ int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_
   char *buffer = (char *)argument[first];
   uint64_t size = argument[first + 1];
   int64_t result = syscall_pass(number, argument);
+
   if (result < (int64_t)sizeof(own_link) - 1)
     return result;
   for (unsigned i = 0; i < sizeof(own_link) - 1; i++)
@@ -40,9 +41,11 @@ int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_
 static bool is_self(const char *name, size_t length)
 {
   uint64_t number = 0;
+
   if (length == 4 || length == 11) {
     const char *word = length == 4 ? "self" : "thread-self";
     size_t same = 0;
+
     while (same < length && name[same] == word[same])
       same++;
     if (same == length)
@@ -61,6 +64,7 @@ bool self_is_exe(struct thread *thread, uint64_t path)
   static const char folder[] = "/proc/";
   char text[32] = {0};
   size_t at = sizeof(folder) - 1, end = at;
+
   if (!safe_read(thread, text, path, sizeof(folder)))
     return false;
   for (unsigned i = 0; i < sizeof(folder) - 1; i++)
@@ -78,6 +82,7 @@ bool self_is_exe(struct thread *thread, uint64_t path)
 int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path)
 {
   uint64_t other[6];
+
   memcpy(other, argument, sizeof(other));
   if (self_is_exe(thread, argument[path]))
     other[path] = (uint64_t)thread->runtime->exe;
@@ -95,6 +100,7 @@ struct limit {
 static uint64_t own_size(const struct runtime *runtime, uint32_t resource)
 {
   uint64_t size = cache_memory(runtime) + page_memory() + share_memory(runtime, true);
+
   if (resource == LIMIT_SPACE)
     size += share_memory(runtime, false) + PROCESS_THREADS * PROCESS_PAGE;
   return size;
@@ -115,6 +121,7 @@ static int64_t limit_call(struct thread *thread, uint64_t resource, uint64_t new
 {
   uint64_t size = own_size(thread->runtime, (uint32_t)resource);
   struct limit wanted, before;
+
   if (new && !safe_read(thread, &wanted, new, sizeof(wanted)))
     return -EFAULT;
   wanted = new ? (struct limit){limit_add(wanted.now, size), limit_add(wanted.most, size)} : (struct limit){0, 0};
@@ -131,6 +138,7 @@ int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t a
   bool is_wide = number == __NR_prlimit64;
   uint64_t resource = argument[is_wide ? 1 : 0], process = is_wide ? argument[0] : 0;
   bool is_own = !process || process == thread->state->process;
+
   if (!is_own || ((uint32_t)resource != LIMIT_SPACE && (uint32_t)resource != LIMIT_DATA))
     return syscall_pass(number, argument);
   if (is_wide)
@@ -147,6 +155,7 @@ static unsigned read_numbers(uint64_t numbers[32])
   static const char path[] = "/proc/self/stat";
   char text[1024];
   int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY, 0, 0, 0);
+
   if (is_failure(fd))
     return 0;
   int64_t size = kernel_call(__NR_read, (uint64_t)fd, (uint64_t)text, sizeof(text) - 1, 0, 0, 0);
@@ -175,6 +184,7 @@ void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t aux
 {
   enum { CODE = 0, CODE_END = 1, STACK = 2, DATA = 19, DATA_END = 20, WORDS_END = 23, ENV = 24, ENV_END = 25 };
   uint64_t numbers[32] = {0};
+
   if (read_numbers(numbers) <= ENV_END)
     return;
   uint64_t now = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
@@ -209,6 +219,7 @@ void self_get_title(struct thread *thread)
 {
   struct process_state *state = thread->state;
   const char path[] = "/proc/self/cmdline";
+
   memset(state->command, 0, sizeof(state->command));
   if (thread->runtime->is_confined || thread->is_unrecorded)
     return;

@@ -44,6 +44,7 @@ struct sample {
 static uint64_t *filter_word(const struct runtime *runtime, uint64_t address, uint64_t *ret_bit)
 {
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 48 & (FILTER - 1);
+
   *ret_bit = 1ull << at % 64;
   return &runtime->habit_filter[at / 64];
 }
@@ -51,12 +52,14 @@ static uint64_t *filter_word(const struct runtime *runtime, uint64_t address, ui
 static bool filter_has(const struct runtime *runtime, uint64_t address)
 {
   uint64_t bit;
+
   return *filter_word(runtime, address, &bit) & bit;
 }
 
 static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
 {
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 50 & (HABITS - 1);
+
   for (unsigned tries = 0; tries < 16; tries++, at = (at + 1) & (HABITS - 1))
     if (runtime->habits[at].address == address || !runtime->habits[at].address)
       return &runtime->habits[at];
@@ -66,6 +69,7 @@ static struct habit *habit_slot(const struct runtime *runtime, uint64_t address)
 int profile_init(struct runtime *runtime)
 {
   int64_t memory = place_map(HABITS * sizeof(struct habit) + FILTER / 8, -1, 0);
+
   if (is_failure(memory))
     return (int)memory;
   runtime->habits = (struct habit *)memory;
@@ -77,6 +81,7 @@ int profile_init(struct runtime *runtime)
 bool profile_is_taken(const struct runtime *runtime, uint64_t address)
 {
   const struct habit *habit = filter_has(runtime, address) ? habit_slot(runtime, address) : NULL;
+
   return habit && habit->address && habit->taken >= TAKEN_LEAST && habit->taken > 2 * habit->passed;
 }
 
@@ -84,6 +89,7 @@ uint64_t profile_target(const struct runtime *runtime, uint64_t address)
 {
   const struct habit *habit = filter_has(runtime, address) ? habit_slot(runtime, address) : NULL;
   bool is_steady = habit && habit->address && habit->all >= TAKEN_LEAST && habit->votes > habit->all / 8 * 7;
+
   return is_steady ? habit->target : 0;
 }
 
@@ -93,6 +99,7 @@ static struct habit *habit_get(struct sample *sample, uint64_t address)
 {
   struct runtime *runtime = sample->runtime;
   struct habit *habit = habit_slot(runtime, address);
+
   if (!habit)
     return NULL;
   runtime->habit_count += !habit->address;
@@ -115,6 +122,7 @@ static struct habit *habit_get(struct sample *sample, uint64_t address)
 static void count_branch(struct sample *sample, const struct lb_step *step, bool is_left)
 {
   bool is_turned = step->flags & LB_STEP_FOLLOW, is_taken = is_left != is_turned;
+
   if (step->kind != LB_BRANCH_JCC || (step->flags & LB_STEP_NONE && !is_turned))
     return;
   struct habit *habit = habit_get(sample, step->from);
@@ -131,6 +139,7 @@ static void count_branch(struct sample *sample, const struct lb_step *step, bool
 static void count_target(struct sample *sample, const struct lb_step *step, uint64_t target)
 {
   struct habit *habit = habit_get(sample, step->from);
+
   if (!habit)
     return;
   habit->all++;
@@ -150,6 +159,7 @@ static void count_path(struct sample *sample, uint32_t head, uint32_t end)
 {
   for (uint32_t number = head + 1; number < end; number++) {
     const struct lb_step *step = &sample->runtime->steps[number];
+
     count_branch(sample, step, false);
     if (step->flags & LB_STEP_OPEN)
       count_target(sample, step, step->to);
@@ -161,8 +171,10 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
 {
   const struct lb_step *steps = sample->runtime->steps;
   uint32_t running = 0, open = 0;
+
   for (uint32_t i = 0; i < sample->entries; i++) {
     uint32_t entry = entries[i], number = entry & ~LB_ENTRY_ENTER;
+
     if (entry == LB_ENTRY_EVENT) {
       i += LB_ENTRY_EVENT_WORDS;
       running = open = 0;
@@ -195,6 +207,7 @@ static bool is_worth_while(const struct runtime *runtime, const struct sample *s
   uint32_t made = runtime->units_made - runtime->generation_units;
   uint32_t pause = 1u << (runtime->generation < PATIENCE_MOST ? runtime->generation : PATIENCE_MOST);
   uint32_t age = runtime->turns - runtime->generation_turn;
+
   return sample->branches * SPREAD < sample->entries && sample->misfits * 4 > sample->entries && age > pause &&
          age > made / UNITS_A_PART;
 }
@@ -203,6 +216,7 @@ static void look(struct runtime *runtime, const uint32_t *entries, uint32_t coun
 {
   struct sample sample = {.runtime = runtime, .entries = count < SAMPLE ? count : SAMPLE};
   uint32_t pause = runtime->samples < PAUSE_MOST ? runtime->samples + 1 : PAUSE_MOST;
+
   runtime->samples++;
   runtime->next_profile = runtime->turns + pause;
   if (runtime->habit_count > HABITS / 4 * 3) {
@@ -221,6 +235,7 @@ static void look(struct runtime *runtime, const uint32_t *entries, uint32_t coun
 bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count)
 {
   struct runtime *runtime = thread->runtime;
+
   if (__atomic_add_fetch(&runtime->turns, 1, __ATOMIC_RELAXED) >= runtime->next_profile) {
     runtime_lock(runtime);
     if (runtime->turns >= runtime->next_profile)

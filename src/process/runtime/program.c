@@ -57,6 +57,7 @@ static int open_program(const struct runtime *runtime, int folder, const char *p
 {
   char link[48];
   struct stat stat, own;
+
   if (!*path && flags & AT_EMPTY_PATH) {
     fd_path(link, folder);
     path = link;
@@ -76,6 +77,7 @@ static int open_file(int fd)
 {
   char link[48];
   struct stat stat;
+
   fd_path(link, fd);
   if (!stat_fd(fd, &stat) || !S_ISREG(stat.st_mode) ||
       is_failure(kernel_call(__NR_faccessat, (uint64_t)AT_FDCWD, (uint64_t)link, X_OK, 0, 0, 0)))
@@ -94,6 +96,7 @@ static bool has_rights(int fd)
   char link[48];
   struct stat stat;
   uint8_t value[64];
+
   fd_path(link, fd);
   if (!stat_fd(fd, &stat) || stat.st_mode & S_ISUID || (stat.st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP))
     return true;
@@ -106,6 +109,7 @@ static bool has_rights(int fd)
 static bool is_elf(const Elf64_Ehdr *header)
 {
   static const uint8_t magic[] = {0x7F, 'E', 'L', 'F', ELFCLASS64, ELFDATA2LSB};
+
   for (unsigned i = 0; i < sizeof(magic); i++)
     if (header->e_ident[i] != magic[i])
       return false;
@@ -123,6 +127,7 @@ static bool is_elf_file(int fd)
 static bool has_linker(int fd, const Elf64_Phdr *segment)
 {
   char path[PROGRAM_PATH];
+
   if (segment->p_filesz < 2 || segment->p_filesz > sizeof(path) ||
       !read_at(fd, path, segment->p_filesz, segment->p_offset) || path[segment->p_filesz - 1])
     return false;
@@ -157,6 +162,7 @@ static bool is_loadable(int fd)
 static char *line_end(struct script *script)
 {
   char *last = script->line + PROGRAM_LINE - 1;
+
   for (char *at = script->line; at <= last; at++)
     if (*at == '\n')
       return at;
@@ -167,6 +173,7 @@ static char *line_end(struct script *script)
 static bool script_split(struct script *script)
 {
   char *end = line_end(script);
+
   if (!end)
     return false;
   while (is_blank(end[-1]))
@@ -196,6 +203,7 @@ static bool program_name(struct program *program, int fd)
 {
   char link[48];
   struct stat stat, named;
+
   fd_path(link, fd);
   int64_t size = kernel_call(__NR_readlink, (uint64_t)link, (uint64_t)program->exe, PROGRAM_PATH, 0, 0, 0);
   if (size <= 0 || size >= PROGRAM_PATH)
@@ -210,6 +218,7 @@ static bool program_step(const struct runtime *runtime, struct program *program,
   int file = open_file(fd);
   bool is_good = file >= 0;
   struct script *script = &program->scripts[program->script_count];
+
   if (is_good && is_loadable(file)) {
     is_good = !has_rights(fd) && program_name(program, fd);
   } else if (is_good) {
@@ -226,9 +235,11 @@ bool program_find(struct runtime *runtime, int folder, const char *path, unsigne
 {
   int fd = open_program(runtime, folder, path, flags);
   bool is_good = fd >= 0;
+
   ret_program->script_count = 0;
   while (is_good && fd >= 0) {
     int next = -1;
+
     is_good = program_step(runtime, ret_program, fd, &next);
     close_fd(fd);
     fd = next;

@@ -8,8 +8,10 @@
 static unsigned range_at(const struct range_list *list, uint64_t address)
 {
   unsigned low = 0, high = list->count;
+
   while (low < high) {
     unsigned middle = (low + high) / 2;
+
     if (list->ranges[middle].end > address)
       high = middle;
     else
@@ -56,10 +58,12 @@ bool range_add(struct range_list *list, uint64_t start, uint64_t end, uint32_t f
 bool range_remove(struct range_list *list, uint64_t start, uint64_t end)
 {
   bool is_changed = false;
+
   if (start >= end)
     return false;
   for (unsigned at = range_at(list, start); at < list->count && list->ranges[at].start < end;) {
     struct range old = list->ranges[at];
+
     is_changed = true;
     range_delete(list, at);
     if (old.start < start)
@@ -73,5 +77,6 @@ bool range_remove(struct range_list *list, uint64_t start, uint64_t end)
 const struct range *range_find(const struct range_list *list, uint64_t address)
 {
   unsigned at = range_at(list, address);
+
   return at < list->count && list->ranges[at].start <= address ? &list->ranges[at] : NULL;
 }

@@ -30,6 +30,7 @@ static struct process_state *page_of(const struct runtime *runtime, uint32_t slo
 static uint32_t pages_count(const struct runtime *runtime)
 {
   uint32_t high = __atomic_load_n(&runtime->control->thread_high, __ATOMIC_ACQUIRE);
+
   return high < PROCESS_THREADS ? high : PROCESS_THREADS;
 }
 
@@ -42,8 +43,10 @@ static bool page_change(struct process_state *page, uint32_t from, uint32_t to)
 static uint32_t page_take_new(const struct runtime *runtime)
 {
   uint32_t slot;
+
   while ((slot = pages_count(runtime)) < PROCESS_THREADS) {
     uint32_t expected = slot;
+
     __atomic_compare_exchange_n(&runtime->control->thread_high, &expected, slot + 1, false, __ATOMIC_ACQ_REL,
                                 __ATOMIC_RELAXED);
     if (page_change(page_of(runtime, slot), THREAD_FREE, THREAD_STARTING))
@@ -55,6 +58,7 @@ static uint32_t page_take_new(const struct runtime *runtime)
 static uint32_t page_take_free(const struct runtime *runtime)
 {
   uint32_t count = pages_count(runtime);
+
   for (uint32_t slot = 0; slot < count; slot++)
     if (page_change(page_of(runtime, slot), THREAD_FREE, THREAD_STARTING))
       return slot;
@@ -65,9 +69,11 @@ static uint32_t page_take_free(const struct runtime *runtime)
 static uint32_t page_find_ended(const struct runtime *runtime)
 {
   uint32_t now = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED), most = 0, oldest = THREAD_NO_SLOT;
+
   for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
     const struct process_state *page = page_of(runtime, slot);
     uint32_t age = now - page->ended;
+
     if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_GONE && (age > most || oldest == THREAD_NO_SLOT)) {
       most = age;
       oldest = slot;
@@ -80,6 +86,7 @@ static uint32_t page_find_ended(const struct runtime *runtime)
 static uint32_t page_take_ended(const struct runtime *runtime)
 {
   uint32_t slot;
+
   do
     slot = page_find_ended(runtime);
   while (slot != THREAD_NO_SLOT && !page_change(page_of(runtime, slot), THREAD_GONE, THREAD_STARTING));
@@ -93,6 +100,7 @@ static void pages_bury(struct runtime *runtime, uint32_t numbering)
   for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
     const struct process_state *page = page_of(runtime, slot);
     uint32_t serial = page->serial;
+
     if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE && page->numbering == numbering &&
         kernel_call(__NR_tgkill, page->process, page->thread, 0, 0, 0, 0) == -ESRCH)
       thread_bury(runtime, slot, serial);
@@ -106,9 +114,11 @@ static uint32_t page_take(struct runtime *runtime, uint32_t numbering)
 {
   enum { TRIES = 2000, MILLISECOND = 1000000 };
   const int64_t time[2] = {0, MILLISECOND};
+
   for (unsigned i = 0; i < TRIES; i++) {
     bool is_read = runtime->mode == PROCESS_ALL && !__atomic_load_n(&runtime->control->is_closed, __ATOMIC_RELAXED);
     uint32_t slot = is_read ? page_take_free(runtime) : page_take_new(runtime);
+
     if (slot == THREAD_NO_SLOT)
       slot = is_read ? page_take_new(runtime) : page_take_free(runtime);
     if (slot == THREAD_NO_SLOT && !is_read)
@@ -144,6 +154,7 @@ void thread_end(struct thread *thread, enum process_end end, uint64_t status)
 void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
 {
   struct process_state *page = slot < PROCESS_THREADS ? page_of(runtime, slot) : NULL;
+
   if (page && page->serial == serial && page_change(page, THREAD_LIVE, THREAD_GONE))
     page_end(runtime, page);
 }
@@ -151,11 +162,13 @@ void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
 void thread_bury_all(struct runtime *runtime, uint32_t slot)
 {
   uint32_t count = pages_count(runtime), process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+
   if (slot >= count || page_of(runtime, slot)->process != process)
     return;
   first_numbering = page_of(runtime, slot)->numbering;
   for (slot = 0; slot < count; slot++) {
     struct process_state *page = page_of(runtime, slot);
+
     if (page->process != process || page->numbering != first_numbering ||
         __atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
       continue;
@@ -183,6 +196,7 @@ static void log_clear(const struct runtime *runtime, uint64_t start, int fd, uin
 {
   enum { MODE = FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE };
   uint64_t size = (uint64_t)PROCESS_PARTS * runtime->part_size;
+
   if (runtime->is_confined ||
       is_failure(kernel_call(__NR_fallocate, (uint64_t)fd, MODE, log_offset(runtime, slot), size, 0, 0)))
     memset((void *)(start + REGION_LOG), 0, runtime->part_size);
@@ -195,6 +209,7 @@ static int region_map_slot(const struct runtime *runtime, uint64_t start, int fd
   bool is_own = slot == THREAD_NO_SLOT;
   unsigned flags = MAP_FIXED | (is_own ? RESERVED : MAP_SHARED);
   uint64_t page = is_own ? 0 : process_thread_offset(slot), log = is_own ? 0 : log_offset(runtime, slot);
+
   fd = is_own ? -1 : fd;
   int64_t result = kernel_map(start, PROCESS_PAGE, READ_WRITE, flags, fd, page);
   for (uint64_t i = 0; i < PROCESS_PARTS && !is_failure(result); i++)
@@ -211,6 +226,7 @@ static struct thread *region_make(const struct runtime *runtime)
   uint64_t size = REGION_LOG + PROCESS_PARTS * ((uint64_t)runtime->part_size + PROCESS_PAGE);
   uint64_t wish = regions_end ? regions_end : PLACE_REGIONS;
   int64_t start = kernel_map(wish, size, PROT_NONE, RESERVED, -1, 0);
+
   if (is_failure(start))
     return NULL;
   uint64_t region = (uint64_t)start;
@@ -238,6 +254,7 @@ static void region_clear(struct thread *thread)
 {
   struct thread *next = thread->next;
   uint32_t age = thread->lookup_age;
+
   if (thread->scratch)
     kernel_call(__NR_munmap, thread->scratch, thread->scratch_size, 0, 0, 0, 0);
   memset(thread, 0, sizeof(*thread));
@@ -248,6 +265,7 @@ static void region_clear(struct thread *thread)
 static struct thread *region_take(const struct runtime *runtime)
 {
   struct thread *thread = regions;
+
   while (thread && __atomic_load_n(&thread->is_used, __ATOMIC_ACQUIRE))
     thread = thread->next;
   if (thread)
@@ -270,6 +288,7 @@ uint32_t thread_place(struct runtime *runtime)
 static void state_begin(const struct thread *thread, struct process_state *state, uint32_t serial, uint32_t place)
 {
   uint64_t start = region_start(thread);
+
   state->log = state->log_start = start + REGION_LOG;
   state->written = state->read = 0;
   state->is_waiting = 0;
@@ -296,6 +315,7 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
                                 .process = process,
                                 .creator = creator,
                                 .numbering = numbering};
+
   state_begin(thread, &fresh, state->serial + 1, thread_place(thread->runtime));
   *state = fresh;
 }
@@ -303,6 +323,7 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
 static struct thread *new_with(struct runtime *runtime, int fd, uint32_t numbering, bool is_unrecorded)
 {
   uint32_t slot = is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, numbering);
+
   if (!is_unrecorded && slot == THREAD_NO_SLOT)
     return NULL;
   runtime_lock(runtime);
@@ -327,6 +348,7 @@ static struct thread *new_with(struct runtime *runtime, int fd, uint32_t numberi
 struct thread *thread_new(struct runtime *runtime, uint32_t process, uint32_t creator)
 {
   struct thread *thread = new_with(runtime, runtime->fd, first_numbering, false);
+
   if (!thread)
     return NULL;
   thread->fd = &runtime->fd;
@@ -339,6 +361,7 @@ struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded)
 {
   const struct process_state *state = creator->state;
   struct thread *thread = new_with(creator->runtime, *creator->fd, state->numbering, is_unrecorded);
+
   if (thread)
     state_fill(thread, state->process, state->thread, state->numbering);
   return thread;
@@ -355,6 +378,7 @@ void thread_free(struct thread *thread)
 static void state_number(struct thread *thread)
 {
   struct process_state *state = thread->state;
+
   state->process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
   state->thread = (uint32_t)kernel_call(__NR_gettid, 0, 0, 0, 0, 0, 0);
   bool is_first = state->process == state->thread && state->creator;
@@ -387,6 +411,7 @@ static void set_gs(const struct runtime *runtime, uint64_t address)
 void thread_enter(struct thread *thread)
 {
   struct process_state *state = thread->state;
+
   set_gs(thread->runtime, (uint64_t)state);
   state_number(thread);
   if (!thread->runtime->is_confined)
@@ -400,6 +425,7 @@ int thread_move(struct thread *thread, const struct process_state *state, uint32
 {
   struct runtime *runtime = thread->runtime;
   uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, state->numbering);
+
   if (!thread->is_unrecorded && slot == THREAD_NO_SLOT)
     return -EAGAIN;
   int result = region_map_slot(runtime, region_start(thread), *thread->fd, slot);

@@ -78,6 +78,7 @@ _Static_assert(sizeof(struct thread) <= REGION_PRIVATE_SIZE, "");
 static inline struct thread *thread_self(void)
 {
   uint64_t self;
+
   __asm__ volatile("mov %%gs:%c1, %0" : "=r"(self) : "i"(STATE_SELF));
   return (struct thread *)(self + REGION_PRIVATE);
 }

@@ -13,6 +13,7 @@ struct copying {
 static int64_t copy_now(void *argument)
 {
   const struct copying *copying = argument;
+
   memcpy(copying->to, copying->from, copying->size);
   return 0;
 }
@@ -20,6 +21,7 @@ static int64_t copy_now(void *argument)
 static bool copy_safely(struct thread *thread, void *to, const void *from, size_t size)
 {
   struct copying copying = {to, from, size};
+
   return recover_call(copy_now, &copying, &thread->recover) == 0;
 }
 

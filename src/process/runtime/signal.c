@@ -39,6 +39,7 @@ static uint32_t vector_size(uint64_t vectors)
 {
   enum { LEGACY = 512, NOTE = 464, MAGIC = 0x46505853 };
   const uint32_t *note = (const uint32_t *)(vectors + NOTE);
+
   if (!vectors)
     return 0;
   return note[0] == MAGIC ? note[1] : LEGACY;
@@ -48,6 +49,7 @@ static uint32_t vector_size(uint64_t vectors)
 static void keep_context(const struct arrival *arrival)
 {
   struct signal_pending *pending = &arrival->thread->pending;
+
   pending->context = *arrival->context;
   pending->vector_size = vector_size(arrival->context->vectors);
   if (pending->vector_size > SIGNAL_VECTORS_MOST)
@@ -79,6 +81,7 @@ static void context_unspill(const struct arrival *arrival, unsigned spilled)
   enum { R11 = 3, RDI = 8, RSI = 9, RBX = 11, RDX = 12, RCX = 14 };
   struct process_state *state = arrival->state;
   uint64_t *general = arrival->context->general;
+
   if (spilled & PLACE_R11) {
     state->log = general[R11];
     general[R11] = state->registers[GPR_R11];
@@ -103,6 +106,7 @@ static void take_over(const struct arrival *arrival, const struct location *loca
   struct signal_context *context = arrival->context;
   uint64_t address = location->address;
   unsigned passed = location->passed;
+
   context_unspill(arrival, location->spilled);
   keep_context(arrival);
   context_get_registers(context, state->registers);
@@ -123,6 +127,7 @@ static void take_over(const struct arrival *arrival, const struct location *loca
 static void wait_in_runtime(const struct arrival *arrival)
 {
   struct signal_context *context = arrival->context;
+
   keep_context(arrival);
   arrival->state->pending = 1;
   context->mask = ~SIGNALS_FAULT;
@@ -132,6 +137,7 @@ static void wait_in_runtime(const struct arrival *arrival)
     context->rip = (uint64_t)cache_enter;
   } else if (is_between(arrival->pc, (uint64_t)syscall_pass_start, syscall_pass_call + 1)) {
     bool is_made = arrival->pc == (uint64_t)syscall_pass_call && context->general[14] == (uint64_t)syscall_pass_back;
+
     arrival->thread->is_unmade = !is_made;
     context->rip = (uint64_t)syscall_pass_abort;
   } else if (is_between(arrival->pc, (uint64_t)context_restore_start, context_restore_call + 1)) {
@@ -143,6 +149,7 @@ static void wait_in_runtime(const struct arrival *arrival)
 static void step_begin(const struct arrival *arrival)
 {
   struct signal_context *context = arrival->context;
+
   arrival->thread->is_stepping = true;
   arrival->thread->owns_trap_flag = context->rflags & FLAG_TF;
   context->rflags |= FLAG_TF;
@@ -160,6 +167,7 @@ static void step_end(const struct arrival *arrival)
 static void deliver_soon(const struct arrival *arrival)
 {
   struct location location;
+
   if (arrival->is_in_runtime)
     wait_in_runtime(arrival);
   else if (!arrival->is_in_cache)
@@ -177,6 +185,7 @@ static void deliver_soon(const struct arrival *arrival)
 static void keep_fault(const struct arrival *arrival, uint64_t address)
 {
   struct signal_pending *pending = &arrival->thread->pending;
+
   if (pending->number)
     signal_send(pending->number, &pending->info);
   pending->number = arrival->number;
@@ -191,6 +200,7 @@ static void keep_fault(const struct arrival *arrival, uint64_t address)
 static bool is_behind(const struct arrival *arrival)
 {
   const uint8_t *code = (const uint8_t *)arrival->pc;
+
   return arrival->number == SIGTRAP && (code[-1] == 0xCC || code[-1] == 0xF1 || (code[-1] == 3 && code[-2] == 0xCD));
 }
 
@@ -200,6 +210,7 @@ static void fault_in_cache(const struct arrival *arrival)
 {
   bool is_trap = is_behind(arrival);
   struct location location;
+
   if (!cache_locate(arrival->thread->runtime, arrival->pc - is_trap, &location) || location.is_stub)
     own_fault(arrival);
   if (arrival->thread->is_stepping) {
@@ -217,6 +228,7 @@ static void fault_in_cache(const struct arrival *arrival)
 static void fault_in_runtime(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
+
   if (thread->recover) {
     arrival->context->rip = thread->recover;
     arrival->context->general[15] = thread->recover_stack;
@@ -256,6 +268,7 @@ static void arrived_trap(const struct arrival *arrival)
   struct thread *thread = arrival->thread;
   struct process_state *state = arrival->state;
   struct location location = {.address = arrival->pc};
+
   if (arrival->is_in_runtime) {
     if (is_entering(arrival)) {
       thread->trap_rip = state->rip;
@@ -287,6 +300,7 @@ static void move_on(const struct arrival *arrival, const struct location *locati
 {
   struct process_state *state = arrival->state;
   struct signal_context *context = arrival->context;
+
   context->mask = arrival->thread->move_mask;
   if (!arrival->is_in_cache || location->passed)
     return;
@@ -307,6 +321,7 @@ static void arrived_step(const struct arrival *arrival)
   struct location location = {0};
   bool is_at_boundary =
     !arrival->is_in_cache || (cache_locate(thread->runtime, arrival->pc, &location) && location.is_boundary);
+
   if (!is_at_boundary)
     return;
   step_end(arrival);
@@ -326,6 +341,7 @@ static bool is_nudge(const struct arrival *arrival)
 {
   const struct signal_info *info = arrival->info;
   bool is_nobodys = info->code == CODE_USER && !info->address && arrival->thread->is_nudged;
+
   return arrival->number == SIGNAL_NUDGE && (info->code == CODE_NUDGE || is_nobodys);
 }
 
@@ -333,6 +349,7 @@ static bool is_nudge(const struct arrival *arrival)
 static void arrived_nudge(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
+
   if (!thread->is_stepping && age_is_over(thread))
     deliver_soon(arrival);
   __atomic_store_n(&thread->is_nudged, 0, __ATOMIC_SEQ_CST);
@@ -344,6 +361,7 @@ static void arrived_sent(const struct arrival *arrival)
   struct thread *thread = arrival->thread;
   struct signal_pending *pending = &thread->pending;
   uint64_t bit = SIGNAL_BIT(arrival->number);
+
   if (bit & SIGNALS_FAULT) {
     thread->kept[signal_kept_index(arrival->number)] = *arrival->info;
     thread->kept_set |= bit;
@@ -371,6 +389,7 @@ static bool is_fault(const struct arrival *arrival)
 {
   enum { BUS_MEMORY_ELSEWHERE = 5, TRAP_COUNTER = 6 };
   int32_t code = arrival->info->code;
+
   if (!(SIGNAL_BIT(arrival->number) & SIGNALS_FAULT) || code <= 0)
     return false;
   if (arrival->number == SIGSYS)
@@ -384,6 +403,7 @@ static bool is_fault(const struct arrival *arrival)
 static bool log_is_full(const struct arrival *arrival)
 {
   enum { R11 = 3 };
+
   if (arrival->number != SIGSEGV || !arrival->is_in_cache || arrival->info->code <= 0)
     return false;
   uint64_t next = log_turn(arrival->thread, arrival->info->address);
@@ -408,6 +428,7 @@ void signal_arrived(uint64_t number, struct signal_info *info, struct signal_con
                             .pc = context->rip,
                             .is_in_cache = cache_has(thread->runtime, context->rip),
                             .is_in_runtime = is_between(context->rip, (uint64_t)__executable_start, etext)};
+
   if (log_is_full(&arrival))
     return;
   if (arrival.pc == PLACE_NOWHERE) { /* a jump into the runtime's memory: dispatch.c */

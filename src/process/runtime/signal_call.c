@@ -15,6 +15,7 @@ enum { SET_SIZE = 8 };
 static int64_t kernel_mask(uint64_t mask, uint64_t *ret_before)
 {
   enum { SETMASK = 2 };
+
   return kernel_call(__NR_rt_sigprocmask, SETMASK, (uint64_t)&mask, (uint64_t)ret_before, SET_SIZE, 0, 0);
 }
 
@@ -37,6 +38,7 @@ unsigned signal_kept_index(unsigned number)
 {
   static const uint8_t kept[SIGNALS_KEPT] = {SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS};
   unsigned i = 0;
+
   while (kept[i] != number)
     i++;
   return i;
@@ -75,6 +77,7 @@ void signal_install(unsigned number, const struct signal_action *action)
   bool ends = action->handler == HANDLER_DEFAULT && signal_default(number) == DEFAULT_END;
   struct signal_action real = {.handler = action->handler,
                                .flags = action->flags & (SA_RESTART | SA_NOCLDSTOP | SA_NOCLDWAIT)};
+
   if (is_fault || is_handled || ends) {
     real.handler = (uint64_t)signal_enter;
     real.restorer = (uint64_t)signal_restore;
@@ -89,11 +92,13 @@ void signal_install(unsigned number, const struct signal_action *action)
 static void send_kept(struct thread *thread)
 {
   uint64_t ready = thread->kept_set & ~thread->signal_mask;
+
   if (!ready)
     return;
   signal_hold_all();
   for (; ready; ready &= ready - 1) {
     unsigned number = (unsigned)__builtin_ctzll(ready) + 1;
+
     thread->kept_set &= ~SIGNAL_BIT(number);
     signal_send_thread(number, &thread->kept[signal_kept_index(number)]);
   }
@@ -112,6 +117,7 @@ void signal_init_thread(struct thread *thread)
 {
   const struct signal_stack stack = {.start = (uint64_t)thread->state + REGION_SIGNAL,
                                      .size = REGION_SIGNAL_END - REGION_SIGNAL};
+
   kernel_call(__NR_sigaltstack, (uint64_t)&stack, 0, 0, 0, 0, 0);
   thread->pending.number = 0;
   thread->kept_set = 0;
@@ -132,6 +138,7 @@ void signal_init(struct runtime *runtime, struct thread *thread)
   thread->actions = &runtime->actions;
   for (unsigned number = 1; number < SIGNALS; number++) {
     struct signal_action before = {0};
+
     if (!can_change(number))
       continue;
     kernel_call(__NR_rt_sigaction, number, 0, (uint64_t)&before, SET_SIZE, 0, 0);
@@ -147,6 +154,7 @@ void signal_clear_actions(struct thread *thread)
 {
   for (unsigned number = 1; number < SIGNALS; number++) {
     struct signal_action *action = &thread->actions->actions[number];
+
     if (!can_change(number))
       continue;
     if (action->handler != HANDLER_IGNORE)
@@ -161,6 +169,7 @@ void signal_exec_begin(struct thread *thread)
   signal_hold_all();
   for (unsigned number = 1; number < SIGNALS; number++) {
     uint64_t bit = SIGNAL_BIT(number);
+
     if (bit & SIGNALS_FAULT && thread->actions->actions[number].handler == HANDLER_IGNORE)
       kernel_call(__NR_rt_sigaction, number, (uint64_t)&thread->actions->actions[number], 0, SET_SIZE, 0, 0);
     if (bit & thread->kept_set)
@@ -186,6 +195,7 @@ static void action_set(struct thread *thread, unsigned number, const struct sign
 {
   enum { EXPOSE_TAGBITS = 0x800 };
   struct signal_action *kept = &thread->actions->actions[number];
+
   *kept = *action;
   kept->flags &= SA_NOCLDSTOP | SA_NOCLDWAIT | SA_SIGINFO | EXPOSE_TAGBITS | SA_RESTORER | SA_ONSTACK | SA_RESTART |
                  SA_NODEFER | SA_RESETHAND;
@@ -199,6 +209,7 @@ int64_t signal_call_action(struct thread *thread, const uint64_t argument[6])
 {
   uint32_t number = (uint32_t)argument[0];
   struct signal_action action, before;
+
   if (argument[3] != SET_SIZE)
     return -EINVAL;
   if (argument[1] && !safe_read(thread, &action, argument[1], sizeof(action)))
@@ -222,6 +233,7 @@ int64_t signal_call_mask(struct thread *thread, const uint64_t argument[6])
   enum { BLOCK, UNBLOCK, SETMASK };
   uint64_t before = thread->signal_mask, mask;
   uint32_t how = (uint32_t)argument[0];
+
   if (argument[3] != SET_SIZE)
     return -EINVAL;
   if (argument[1]) {
@@ -240,6 +252,7 @@ int64_t signal_call_mask(struct thread *thread, const uint64_t argument[6])
 int64_t signal_call_pending(struct thread *thread, const uint64_t argument[6])
 {
   uint64_t set = 0;
+
   if (argument[1] > SET_SIZE)
     return -EINVAL;
   kernel_call(__NR_rt_sigpending, (uint64_t)&set, SET_SIZE, 0, 0, 0, 0);
@@ -268,6 +281,7 @@ static int64_t wait_masked(struct thread *thread, uint64_t number, const uint64_
 int64_t signal_call_suspend(struct thread *thread, const uint64_t argument[6])
 {
   uint64_t mask, real;
+
   if (argument[1] != SET_SIZE)
     return -EINVAL;
   if (!safe_read(thread, &mask, argument[0], sizeof(mask)))
@@ -283,6 +297,7 @@ int64_t signal_call_masked(struct thread *thread, uint64_t number, const uint64_
   bool is_pair = number == __NR_pselect6 || number == __NR_io_pgetevents;
   unsigned at = is_pair ? 5 : number == __NR_ppoll ? 3 : 4;
   uint64_t pair[2], mask, copy[6];
+
   memcpy(copy, argument, sizeof(copy));
   if (is_pair) {
     if (!argument[at] || !safe_read(thread, pair, argument[at], sizeof(pair)))
@@ -303,6 +318,7 @@ int64_t signal_call_wait(struct thread *thread, const uint64_t argument[6])
 {
   uint64_t set;
   bool is_good = argument[3] == SET_SIZE && safe_read(thread, &set, argument[0], sizeof(set));
+
   if (!is_good || !(thread->kept_set & set))
     return syscall_pass(__NR_rt_sigtimedwait, argument);
   unsigned number = (unsigned)__builtin_ctzll(thread->kept_set & set) + 1;
@@ -320,6 +336,7 @@ static int64_t stack_set(struct thread *thread, const struct signal_stack *wante
 {
   enum { LEAST = 2048 };
   uint32_t mode = wanted->flags & ~(uint32_t)SS_AUTODISARM;
+
   if (stack_is_used(&thread->signal_stack, stack))
     return -EPERM;
   if (mode != SS_DISABLE && mode != SS_ONSTACK && mode != 0)
@@ -339,6 +356,7 @@ int64_t signal_call_stack(struct thread *thread, const uint64_t argument[6])
   uint64_t stack = thread->state->registers[GPR_RSP];
   struct signal_stack before = thread->signal_stack, wanted;
   uint32_t use = !before.size ? SS_DISABLE : stack_is_used(&before, stack) ? SS_ONSTACK : 0;
+
   before.flags = use | (before.flags & SS_AUTODISARM);
   before.unused = 0;
   if (argument[0]) {
@@ -360,6 +378,7 @@ static void log_return(struct thread *thread)
   const struct lb_step *steps = thread->runtime->steps;
   uint32_t number = (uint32_t)thread->state->exit;
   uint32_t head = steps[number].head;
+
   log_event(thread, LB_BRANCH_IRET, number - head - 1, steps[number].from, thread->state->rip);
 }
 
@@ -368,6 +387,7 @@ static void registers_restore(struct thread *thread, const struct signal_context
 {
   static const uint64_t changeable = 0x50DD5; /* AC, RF, OF, DF, TF, SF, ZF, AF, PF, CF */
   struct process_state *state = thread->state;
+
   context_get_registers(context, state->registers);
   state->rip = context->rip;
   state->flags = (state->flags & ~changeable) | (context->rflags & changeable);
@@ -384,6 +404,7 @@ _Noreturn void signal_call_return(struct thread *thread)
   struct signal_context frame, context;
   struct signal_pending *pending = &thread->pending;
   bool is_good = safe_read(thread, &frame, thread->state->registers[GPR_RSP], sizeof(frame));
+
   if (is_good)
     registers_restore(thread, &frame);
   log_return(thread);

@@ -31,6 +31,7 @@ struct signal {
 struct signal_context context_at(void (*address)(void), uint64_t mask)
 {
   enum { WITH_SS = 2, WITH_SS_STRICTLY = 4 };
+
   return (struct signal_context){.flags = WITH_SS | WITH_SS_STRICTLY,
                                  .segments = 0x002B000000000033, /* SS, FS, GS, CS */
                                  .rip = (uint64_t)address,
@@ -74,6 +75,7 @@ static void log_signal(struct thread *thread, unsigned kind, uint64_t to)
 {
   struct process_state *state = thread->state;
   unsigned passed = state->resume == thread->place_resume ? thread->place_passed : 0;
+
   log_event(thread, kind, passed, state->rip, to);
   thread->place_resume = 0;
 }
@@ -87,6 +89,7 @@ static void pass_trap(struct thread *thread)
   uint8_t bytes[15];
   size_t size = left < sizeof(bytes) ? left : sizeof(bytes);
   struct code code;
+
   thread->pending.is_trap = false;
   if (!safe_read(thread, bytes, state->rip, size) || !code_decode(bytes, size, &code))
     return;
@@ -103,6 +106,7 @@ static void pass_trap(struct thread *thread)
 static void record_death(struct thread *thread, const struct signal *signal)
 {
   struct process_state *state = thread->state;
+
   self_get_title(thread);
   state->has_top = safe_read(thread, &state->death_top, state->registers[GPR_RSP], sizeof(state->death_top));
   state->signal_code = signal->info.code;
@@ -123,6 +127,7 @@ static _Noreturn void die(struct thread *thread, const struct signal *signal)
   const struct signal_action none = {.handler = HANDLER_DEFAULT};
   bool is_again = signal->again && thread->runtime->is_confined;
   struct signal_context context = context_at(NULL, is_again ? UINT64_MAX : ~SIGNAL_BIT(signal->number));
+
   record_death(thread, signal);
   hold_wait(thread);
   context_put_registers(&context, state->registers);
@@ -154,6 +159,7 @@ static bool frame_place(const struct thread *thread, const struct signal_action 
   const struct signal_stack *stack = &thread->signal_stack;
   uint64_t at = thread->state->registers[GPR_RSP] - RED_ZONE;
   bool is_on = stack_is_used(stack, at);
+
   if (action->flags & SA_ONSTACK && stack->size && !is_on) {
     at = stack->start + stack->size;
     is_on = true;
@@ -168,6 +174,7 @@ static void frame_fill(const struct thread *thread, const struct signal *signal,
 {
   const struct process_state *state = thread->state;
   struct signal_context *context = &frame->context;
+
   frame->restorer = action->restorer;
   frame->info = signal->info;
   *context = thread->pending.context;
@@ -187,6 +194,7 @@ static bool frame_push(struct thread *thread, const struct signal *signal, const
   struct frame frame;
   uint64_t vectors;
   size_t size = action->flags & SA_SIGINFO ? sizeof(frame) : offsetof(struct frame, info);
+
   if (!(action->flags & SA_RESTORER) || !frame_place(thread, action, ret_frame, &vectors))
     return false;
   frame_fill(thread, signal, action, &frame);
@@ -211,6 +219,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
                                     const struct signal_action *action, uint64_t frame)
 {
   struct process_state *state = thread->state;
+
   log_signal(thread, LB_BRANCH_INTERRUPT, action->handler);
   age_leave(thread);
   mask_for_handler(thread, signal, action);
@@ -233,6 +242,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
 static struct signal_action action_take(struct thread *thread, unsigned number)
 {
   struct signal_action *action = &thread->actions->actions[number];
+
   runtime_lock(thread->runtime);
   struct signal_action taken = *action;
   if (taken.handler > HANDLER_IGNORE && taken.flags & SA_RESETHAND) {
@@ -252,6 +262,7 @@ static bool is_code_write(struct thread *thread, const struct signal *signal)
   struct process_state *state = thread->state;
   bool is_write = signal->is_fault && signal->number == SIGSEGV && signal->info.code == CODE_ACCESS &&
                   thread->pending.context.error & ERROR_WRITE;
+
   if (!is_write || !page_write_fault(thread, signal->info.address, state->rip))
     return false;
   log_signal(thread, LB_ENTRY_NOWHERE, 0);
@@ -264,6 +275,7 @@ static bool give_back(const struct thread *thread, const struct signal *signal, 
 {
   bool is_blocked = thread->signal_mask & SIGNAL_BIT(signal->number);
   bool is_stop = action->handler == HANDLER_DEFAULT && signal_default(signal->number) == DEFAULT_STOP;
+
   return !signal->is_fault && (is_blocked || is_stop) && signal_send(signal->number, &signal->info);
 }
 
@@ -280,6 +292,7 @@ static void deliver(struct thread *thread, struct signal *signal)
     uint64_t frame;
     bool is_blocked = thread->signal_mask & SIGNAL_BIT(signal->number);
     struct signal_action action = action_take(thread, signal->number);
+
     if (signal->is_fault && (is_blocked || action.handler == HANDLER_IGNORE))
       die(thread, signal);
     if (give_back(thread, signal, &action) || is_ignored(signal, &action))
@@ -303,6 +316,7 @@ static bool take(struct thread *thread, struct signal *ret_signal)
 {
   struct signal_pending *pending = &thread->pending;
   uint64_t ready = thread->kept_set & ~thread->signal_mask;
+
   if (pending->number && (pending->is_fault || !ready)) {
     *ret_signal = (struct signal){pending->number, pending->is_fault, 0, pending->info};
     pending->number = 0;
@@ -330,6 +344,7 @@ static void signal_complete(struct thread *thread, struct signal *signal, uint64
 static void go_on(struct thread *thread)
 {
   struct signal_pending *pending = &thread->pending;
+
   if (thread->has_saved_mask)
     thread->signal_mask = thread->saved_mask;
   thread->has_saved_mask = false;
@@ -347,6 +362,7 @@ static void change_age(struct thread *thread)
 {
   const struct process_state *state = thread->state;
   uint64_t place = state->resume == (uint64_t)native_enter ? state->native : state->resume;
+
   if (!age_is_over(thread) || !cache_has(thread->runtime, place))
     return;
   log_signal(thread, LB_ENTRY_NOWHERE, 0);
@@ -359,6 +375,7 @@ void signal_deliver(void)
   struct process_state *state = thread->state;
   uint64_t rip = state->rip;
   struct signal signal;
+
   state->pending = 0;
   if (thread->pending.number && thread->pending.is_fault && thread->pending.is_trap)
     pass_trap(thread);

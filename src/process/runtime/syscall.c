@@ -27,6 +27,7 @@ static int64_t call_pass(const struct call *call)
 static int64_t call_other(struct thread *thread, const struct call *call)
 {
   int64_t result = call_pass(call);
+
   if (result != -EFAULT)
     return result;
   runtime_lock(thread->runtime);
@@ -41,6 +42,7 @@ static int64_t call_other(struct thread *thread, const struct call *call)
 static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
 {
   uint64_t code = call->argument[0];
+
   if (code == ARCH_SET_GS || code == ARCH_GET_GS) {
     thread->runtime->control->number = call->number;
     runtime_fail(PROCESS_E_GS, 0, thread->state->rip);
@@ -55,6 +57,7 @@ static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
 static int64_t call_rseq(struct thread *thread, const struct call *call)
 {
   enum { UNREGISTER = 1, SIZE_LEAST = 32, CPU_UNKNOWN = -1 };
+
   struct {
     uint32_t start, id;
   } numbers = {0, (uint32_t)CPU_UNKNOWN};
@@ -63,6 +66,7 @@ static int64_t call_rseq(struct thread *thread, const struct call *call)
     return -EINVAL;
   if (call->argument[2] & UNREGISTER) {
     bool is_known = thread->rseq == area;
+
     thread->rseq = is_known ? 0 : thread->rseq;
     return is_known ? 0 : -EINVAL;
   }
@@ -95,6 +99,7 @@ static int64_t call_prctl(struct thread *thread, const struct call *call)
 static int64_t call_seccomp(struct thread *thread, const struct call *call)
 {
   bool is_set = call->argument[0] == SECCOMP_SET_MODE_STRICT || call->argument[0] == SECCOMP_SET_MODE_FILTER;
+
   if (is_set)
     prepare_filter(thread);
   int64_t result = call_pass(call);
@@ -109,6 +114,7 @@ static int64_t call_ptrace(struct thread *thread, const struct call *call)
 {
   enum { TRACE_ME = 0 };
   int64_t result = call_pass(call);
+
   if (call->argument[0] == TRACE_ME && !is_failure(result))
     thread->is_traced = true;
   return result;
@@ -117,6 +123,7 @@ static int64_t call_ptrace(struct thread *thread, const struct call *call)
 static int64_t call_make(struct thread *thread, const struct call *call)
 {
   const uint64_t *argument = call->argument;
+
   switch (call->number) {
   case __NR_mmap:
   case __NR_mprotect:
@@ -209,6 +216,7 @@ bool syscall_make(struct thread *thread)
                             {registers[GPR_RDI], registers[GPR_RSI], registers[GPR_RDX], registers[GPR_R10],
                              registers[GPR_R8], registers[GPR_R9]}};
   int64_t result = call_make(thread, &call);
+
   if (result == -EINTR_AGAIN)
     return false;
   registers[GPR_RAX] = (uint64_t)result;

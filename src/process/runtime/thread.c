@@ -33,6 +33,7 @@ struct birth {
 static uint64_t mask_set(uint64_t mask)
 {
   uint64_t old = 0;
+
   kernel_call(__NR_rt_sigprocmask, SET_MASK, (uint64_t)&mask, (uint64_t)&old, sizeof(mask), 0, 0);
   return old;
 }
@@ -68,6 +69,7 @@ static void state_continue(struct process_state *state, const struct process_sta
 static void child_fill(struct thread *child, const struct thread *thread, const struct birth *birth)
 {
   uint64_t flags = birth->flags;
+
   child->own_fd = *thread->fd;
   child->fd = flags & CLONE_FILES ? thread->fd : &child->own_fd;
   child->own_actions = *thread->actions;
@@ -84,6 +86,7 @@ static void child_fill(struct thread *child, const struct thread *thread, const 
 static void birth_set_stack(struct birth *birth, const struct thread *child)
 {
   uint64_t start = (uint64_t)child->state + REGION_STACK, end = (uint64_t)child->state + REGION_STACK_END;
+
   birth->argument[1] = birth->number == __NR_clone3 ? birth->argument[1] : end;
   birth->clone.stack = start;
   birth->clone.stack_size = end - start;
@@ -94,6 +97,7 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
   bool is_process = !(birth->flags & CLONE_THREAD);
   bool is_left = is_process && thread->runtime->options & PROCESS_NO_FOLLOW;
   struct thread *child = thread_new_by(thread, thread->is_unrecorded || is_left);
+
   if (!child)
     return -EAGAIN;
   uint32_t slot = child->slot, serial = child->state->serial;
@@ -120,6 +124,7 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
 static uint32_t space_announce(struct runtime *runtime)
 {
   uint32_t space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
+
   note_put(runtime, NOTE_SPACE, space, 0, runtime->space, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
   return space;
 }
@@ -128,6 +133,7 @@ static uint32_t space_announce(struct runtime *runtime)
 static _Noreturn void copy_begin(struct thread *thread, const struct birth *birth, const struct process_state *state)
 {
   struct runtime *runtime = thread->runtime;
+
   runtime->lock = 0;
   runtime->space = birth->space;
   if (runtime->options & PROCESS_NO_FOLLOW) {
@@ -149,6 +155,7 @@ static int64_t birth_copy(struct thread *thread, struct birth *birth)
   const uint64_t *argument = birth->argument;
   struct process_state state = *thread->state;
   uint64_t mask = mask_set(UINT64_MAX);
+
   runtime_lock(thread->runtime);
   birth->space = space_announce(thread->runtime);
   birth->place = thread_place(thread->runtime);
@@ -173,6 +180,7 @@ static int64_t birth_make(struct thread *thread, struct birth *birth)
 int64_t thread_call_clone(struct thread *thread, const uint64_t argument[6])
 {
   struct birth birth = {.number = __NR_clone, .flags = argument[0], .stack = argument[1]};
+
   memcpy(birth.argument, argument, sizeof(birth.argument));
   birth.argument[1] = 0;
   return birth_make(thread, &birth);
@@ -182,6 +190,7 @@ int64_t thread_call_fork(struct thread *thread, bool is_vfork)
 {
   const uint64_t flags = is_vfork ? CLONE_VM | CLONE_VFORK : 0;
   const uint64_t argument[6] = {flags | SIGNAL_CHILD};
+
   return thread_call_clone(thread, argument);
 }
 
@@ -190,6 +199,7 @@ static int64_t clone_read(struct thread *thread, uint64_t from, uint64_t size, s
 {
   struct clone_args clone = {0};
   uint64_t known = size < sizeof(clone) ? size : sizeof(clone);
+
   if (size > PROCESS_PAGE)
     return -E2BIG;
   if (size < CLONE_ARGS_SIZE_VER0)
@@ -198,6 +208,7 @@ static int64_t clone_read(struct thread *thread, uint64_t from, uint64_t size, s
     return -EFAULT;
   for (uint64_t i = known; i < size; i++) {
     uint8_t byte;
+
     if (!safe_read(thread, &byte, from + i, 1))
       return -EFAULT;
     if (byte)
@@ -212,6 +223,7 @@ int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6])
 {
   struct birth birth = {.number = __NR_clone3};
   int64_t size = clone_read(thread, argument[0], argument[1], &birth.clone);
+
   if (size < 0)
     return size;
   birth.argument[0] = (uint64_t)&birth.clone;
@@ -232,6 +244,7 @@ static bool is_deaf(const struct thread *thread)
 {
   enum { SIGNAL_KILL = 9, SIGNAL_STOP = 19, SIGNAL_LIBRARY = 32 };
   const uint64_t never = 1ull << (SIGNAL_KILL - 1) | 1ull << (SIGNAL_STOP - 1) | 3ull << (SIGNAL_LIBRARY - 1);
+
   if (thread->runtime->is_confined)
     return (thread->signal_mask | never) == UINT64_MAX;
   mask_set(UINT64_MAX);
@@ -244,6 +257,7 @@ _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_
 {
   uint32_t kept;
   bool is_kept = !is_deaf(thread) || thread->is_vfork;
+
   self_get_name(thread);
   if (is_group || thread->state->process == thread->state->thread) /* else other threads may open files meanwhile */
     self_get_title(thread);

@@ -24,12 +24,14 @@ enum { ENTRIES_LEAST = 256 }; /* logged for each unit: with fewer, translating c
 static void point(uint8_t *site, const uint8_t *to)
 {
   int32_t distance = (int32_t)(to - (site + 4));
+
   __builtin_memcpy(site, &distance, 4);
 }
 
 static void write_stub(const struct translation *translation, struct emitter *emitter, const struct stub *stub)
 {
   uint32_t number = translation->head + stub->step;
+
   if (translation->uses_r11)
     emit_take_r11(emitter);
   if (!stub->is_open) {
@@ -47,6 +49,7 @@ static void write_stub(const struct translation *translation, struct emitter *em
 static void write_cold(const struct translation *translation, struct area *area)
 {
   struct emitter emitter = {area->code + area->cold};
+
   for (unsigned i = 0; i < translation->number_count; i++) {
     point(translation->numbers[i].site, emitter.at);
     emit_u64(&emitter, translation->numbers[i].value);
@@ -63,8 +66,10 @@ static void publish_steps(struct translation *translation)
 {
   struct runtime *runtime = translation->runtime;
   struct lb_step *steps = runtime->steps + translation->head;
+
   for (unsigned i = 1; i <= translation->step_count; i++) {
     struct lb_step *step = &translation->steps[i - 1];
+
     step->head = translation->head;
     step->space = runtime->space;
     steps[i] = *step;
@@ -82,6 +87,7 @@ static void note_code(const struct translation *translation)
     return;
   for (unsigned i = 0; i < translation->segment_count; i++) {
     const struct range *segment = &translation->segments[i];
+
     note_put(translation->runtime, NOTE_CODE, translation->runtime->space, segment->start, segment->end, 0,
              (const void *)segment->start, (uint32_t)(segment->end - segment->start));
   }
@@ -98,6 +104,7 @@ static void keep_bytes(struct translation *translation, struct unit *unit)
 {
   struct runtime *runtime = translation->runtime;
   uint64_t size = translation->segments[0].end - translation->start;
+
   if (translation->level == PAGE_STEADY)
     return;
   uint8_t *bytes = (uint8_t *)(runtime->places + first_place(runtime));
@@ -114,9 +121,11 @@ static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
 {
   enum { FIRST = PROCESS_STEPS_UNIT, MOST = PROCESS_STEPS_GIVEN };
   bool is_ours = runtime->number_space == runtime->space;
+
   if (!is_ours || runtime->number_end - runtime->number_next < STEPS_MOST + 3) {
     uint32_t count = is_ours && runtime->number_count < MOST ? runtime->number_count * 2 : is_ours ? MOST : FIRST;
     uint32_t first = __atomic_fetch_add(&runtime->control->step_count, count, __ATOMIC_RELAXED);
+
     if (first > runtime->step_capacity - count || !share_steps(runtime, first, first + count))
       runtime_fail(PROCESS_E_TABLE_FULL, 0, address);
     runtime->number_space = runtime->space;
@@ -132,6 +141,7 @@ static uint32_t take_numbers(struct runtime *runtime, uint64_t address)
 static int64_t translate_all(void *argument)
 {
   struct translation *translation = argument;
+
   translation_begin_segment(translation, translation->start);
   while (translate_instruction(translation))
     ;
@@ -144,6 +154,7 @@ static void translation_begin(struct translation *translation, struct area *area
 {
   struct runtime *runtime = translation->runtime;
   struct emitter *emitter = &translation->emitter;
+
   translation->edge = (uint8_t *)(((uint64_t)area->code + area->used + CACHE_ROOM + 3) & ~3ull);
   emitter->at = translation->edge;
   if (translation->self_step) {
@@ -169,6 +180,7 @@ static unsigned find_self(const struct translation *translation)
   for (unsigned i = 1; i <= translation->step_count; i++) {
     const struct lb_step *step = &translation->steps[i - 1];
     bool has_exit = translation->stub_count && !(step->flags & (LB_STEP_FOLLOW | LB_STEP_SILENT | LB_STEP_OPEN));
+
     for (unsigned j = 0; has_exit && j < translation->stub_count; j++)
       if (translation->stubs[j].step == i && step->to == translation->start)
         return i;
@@ -197,6 +209,7 @@ static struct unit *translation_end(struct translation *translation, struct area
                       .is_for_edge = translation->edge_step && !translation->self_step,
                       .place = first_place(runtime),
                       .place_count = (uint16_t)translation->place_count};
+
   write_cold(translation, area);
   tie_self(translation);
   publish_steps(translation);
@@ -223,6 +236,7 @@ static int64_t translate_again(struct translation *translation, struct area *are
 static struct limits limits_choose(const struct runtime *runtime)
 {
   uint64_t entries = (uint64_t)__atomic_load_n(&runtime->turns, __ATOMIC_RELAXED) * (runtime->part_size / 4);
+
   if (runtime->generation)
     return (struct limits){160, STEPS_MOST};
   if (entries >= (uint64_t)runtime->units_made * ENTRIES_LEAST)
@@ -235,6 +249,7 @@ static void translation_init(struct translation *translation, struct thread *thr
 {
   struct runtime *runtime = thread->runtime;
   struct limits limits = limits_choose(runtime);
+
   translation->thread = thread;
   translation->runtime = runtime;
   translation->start = address;
@@ -251,6 +266,7 @@ static void translation_init(struct translation *translation, struct thread *thr
 struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area)
 {
   struct translation translation;
+
   translation_init(&translation, thread, address);
   translation.edge_step = edge_step;
   translation_begin(&translation, area);
