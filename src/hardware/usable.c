@@ -134,14 +134,14 @@ static void lbr_virtual(struct hardware_host *host)
     finding_set(host, HARDWARE_LBR, HARDWARE_NO, ADVICE_LBR_VM,
                 "%s has %u entries, but the hypervisor hides PERF_CAPABILITIES", host->cpu->title, depth);
   else if (host->has_perf_capabilities && (int)lbr_fmt == host->cpu->lbr_fmt)
-    finding_set(host, HARDWARE_LBR, HARDWARE_YES, "", "%u entries; the hypervisor gives LBR_FMT %u", depth, lbr_fmt);
+    finding_set(host, HARDWARE_LBR, HARDWARE_YES, "", "%u entries; the hypervisor reports LBR_FMT %u", depth, lbr_fmt);
   else if (host->has_perf_capabilities)
     finding_set(host, HARDWARE_LBR, HARDWARE_NO, ADVICE_LBR_VM,
-                "%s has %u entries, but the hypervisor gives LBR_FMT %u where the CPU has %d", host->cpu->title, depth,
-                lbr_fmt, host->cpu->lbr_fmt);
+                "%s has %u entries, but the hypervisor reports LBR_FMT %u where the CPU has %d", host->cpu->title,
+                depth, lbr_fmt, host->cpu->lbr_fmt);
   else
     finding_set(host, HARDWARE_LBR, HARDWARE_PERHAPS, ADVICE_LBR_VM,
-                "%s has %u %s; CPUID has no bit that says whether the hypervisor gives %s", host->cpu->title, depth,
+                "%s has %u %s; CPUID has no bit that says whether the hypervisor provides %s", host->cpu->title, depth,
                 depth == 1 ? "record" : "entries", depth == 1 ? "it" : "them");
 }
 
@@ -200,7 +200,7 @@ void usable_live(const struct hardware_system *system, struct hardware_host *hos
                 host->is_virtual ? ": the hypervisor does not have it" : "");
   else if (device->verdict == HARDWARE_PARTLY)
     finding_set(host, HARDWARE_LIVE, HARDWARE_PARTLY, device->advice,
-                "'lbr live' can read the stack, and neither stop it nor switch it on");
+                "'lbr live' can read the stack, but neither stop recording nor switch it on");
   else if (host->findings[HARDWARE_LBR].verdict == HARDWARE_NO)
     finding_set(host, HARDWARE_LIVE, HARDWARE_PERHAPS, "try it: lbr live --arm",
                 "the registers can be read, but it is unknown whether they record");

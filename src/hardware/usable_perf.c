@@ -27,7 +27,7 @@ static bool perf_is_refused(struct hardware_host *host, enum hardware_facility f
     finding_set(host, facility, HARDWARE_NO, ADVICE_PARANOID, "refused: kernel.perf_event_paranoid is %d",
                 host->perf_event_paranoid);
   else if (host->has_seccomp)
-    finding_set(host, facility, HARDWARE_NO, ADVICE_CONTAINER, "refused, by a seccomp filter: a container, probably");
+    finding_set(host, facility, HARDWARE_NO, ADVICE_CONTAINER, "refused by a seccomp filter, probably of a container");
   else if (facility == HARDWARE_PERF_BTS && host->perf_event_paranoid > 1) /* it shows addresses of the kernel */
     finding_set(host, facility, HARDWARE_NO, ADVICE_PARANOID_BTS, "refused: kernel.perf_event_paranoid is %d",
                 host->perf_event_paranoid);
@@ -42,12 +42,12 @@ static bool perf_is_refused(struct hardware_host *host, enum hardware_facility f
 static void perf_counter(struct hardware_host *host, int error)
 {
   if (error >= 0)
-    finding_set(host, HARDWARE_PERF, HARDWARE_YES, "", "a hardware counter opens");
+    finding_set(host, HARDWARE_PERF, HARDWARE_YES, "", "a hardware counter can be opened");
   else if (perf_is_refused(host, HARDWARE_PERF, error))
     return;
   else if (error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP)
     finding_set(host, HARDWARE_PERF, HARDWARE_NO, host->is_virtual ? ADVICE_PMU_VM : "",
-                host->is_virtual ? "the kernel found no counters: the hypervisor gives none"
+                host->is_virtual ? "the kernel found no counters: the hypervisor provides none"
                                  : "the kernel has no driver for the counters of this CPU");
   else
     finding_set(host, HARDWARE_PERF, HARDWARE_NO, "", "%s", lb_strerror(error));
@@ -92,7 +92,7 @@ static void perf_bts(const struct hardware_system *system, struct hardware_host 
   }
   r = system->perf_open(system->data, HARDWARE_EVENT_BTS, (uint32_t)strtoul(buffer, NULL, 10));
   if (r >= 0)
-    finding_set(host, HARDWARE_PERF_BTS, HARDWARE_YES, "", "intel_bts opens");
+    finding_set(host, HARDWARE_PERF_BTS, HARDWARE_YES, "", "intel_bts can be opened");
   else if (r == -EBUSY)
     finding_set(host, HARDWARE_PERF_BTS, HARDWARE_PARTLY, "try again when Intel PT or other LBR use has ended",
                 "intel_bts is busy: PT, LBR and BTS exclude each other");
@@ -110,13 +110,13 @@ static void perf_pt(const struct hardware_system *system, struct hardware_host *
     finding_set(host, HARDWARE_PERF_PT, HARDWARE_NO,
                 host->vendor == LB_VENDOR_INTEL && host->is_virtual ? "run on the bare machine" : "",
                 "the kernel has no intel_pt%s",
-                host->vendor == LB_VENDOR_INTEL ? host->is_virtual ? ": the hypervisor does not give it" : ""
+                host->vendor == LB_VENDOR_INTEL ? host->is_virtual ? ": the hypervisor does not provide it" : ""
                                                 : ", since the CPU is not Intel's");
     return;
   }
   r = system->perf_open(system->data, HARDWARE_EVENT_PT, (uint32_t)strtoul(buffer, NULL, 10));
   if (r >= 0)
-    finding_set(host, HARDWARE_PERF_PT, HARDWARE_YES, "", "intel_pt opens");
+    finding_set(host, HARDWARE_PERF_PT, HARDWARE_YES, "", "intel_pt can be opened");
   else if (r == -EBUSY)
     finding_set(host, HARDWARE_PERF_PT, HARDWARE_PARTLY, "try again when BTS or other LBR use has ended",
                 "intel_pt is busy: PT, LBR and BTS exclude each other");
@@ -146,7 +146,7 @@ static void block_step_failed(struct hardware_host *host, int error)
                                   : "do not run under a debugger",
                 "ptrace is refused%s", host->has_seccomp ? ", probably by a seccomp filter" : "");
   else if (error == -EIO || error == -EINVAL || error == -ENOSYS)
-    finding_set(host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "", "the kernel does not know PTRACE_SINGLEBLOCK here");
+    finding_set(host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "", "the kernel does not support PTRACE_SINGLEBLOCK here");
   else
     finding_set(host, HARDWARE_BLOCK_STEP, HARDWARE_PERHAPS, "", "the trial failed: %s", lb_strerror(error));
 }

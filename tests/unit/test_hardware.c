@@ -240,10 +240,10 @@ static void test_skylake_bare(void **state)
   assert_finding(&host, HARDWARE_LBR, HARDWARE_YES, "32 entries", "");
   assert_finding(&host, HARDWARE_BTS, HARDWARE_YES, "MISC_ENABLE[11] is 0", "");
   assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_YES, "DEBUGCTL is 0x4000", "");
-  assert_finding(&host, HARDWARE_PERF, HARDWARE_YES, "opens", "");
+  assert_finding(&host, HARDWARE_PERF, HARDWARE_YES, "counter can be opened", "");
   assert_finding(&host, HARDWARE_PERF_BRANCH, HARDWARE_YES, "32 branches", "");
-  assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_YES, "intel_bts opens", "");
-  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_YES, "intel_pt opens", "");
+  assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_YES, "intel_bts can be opened", "");
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_YES, "intel_pt can be opened", "");
   assert_finding(&host, HARDWARE_BLOCK_STEP, HARDWARE_YES, "7 stops", "");
 }
 
@@ -271,7 +271,7 @@ static void test_trace_refused(void **state)
   machine.files[6].path = NULL;
   machine.leaves[0].value[2] |= 1u << 31;
   host = probe(&machine);
-  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_NO, "the hypervisor does not give it", "bare machine");
+  assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_NO, "the hypervisor does not provide it", "bare machine");
 }
 
 static void test_zen4_guest(void **state)
@@ -295,7 +295,7 @@ static void test_zen4_guest(void **state)
   assert_finding(&host, HARDWARE_LBR, HARDWARE_NO, "the hypervisor hides them", "bare machine");
   assert_finding(&host, HARDWARE_BTS, HARDWARE_NO, "AMD", "");
   assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "not loaded", "modprobe msr");
-  assert_finding(&host, HARDWARE_PERF, HARDWARE_NO, "hypervisor gives none", "virtual PMU");
+  assert_finding(&host, HARDWARE_PERF, HARDWARE_NO, "hypervisor provides none", "virtual PMU");
   assert_finding(&host, HARDWARE_PERF_BRANCH, HARDWARE_NO, "needs a hardware counter", "virtual PMU");
   assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_NO, "no intel_bts", "");
   assert_finding(&host, HARDWARE_PERF_PT, HARDWARE_NO, "not Intel's", "");
@@ -321,7 +321,7 @@ static void test_unknown_cpu(void **state)
   assert_finding(&host, HARDWARE_BTS, HARDWARE_NO, "CPUID.1:EDX[21] is 0", "");
   assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "only root", "run as root");
   assert_finding(&host, HARDWARE_PERF, HARDWARE_NO, "no driver", "");
-  assert_finding(&host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "does not know PTRACE_SINGLEBLOCK", "");
+  assert_finding(&host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "does not support PTRACE_SINGLEBLOCK", "");
 }
 
 /* A model that the catalogue does not have, but CPUID announces what it needs. */
@@ -352,7 +352,7 @@ static void test_container(void **state)
   host = probe(&machine);
   assert_true(host.has_seccomp);
   assert_finding(&host, HARDWARE_MSR_DEVICE, HARDWARE_NO, "container", "give the device");
-  assert_finding(&host, HARDWARE_PERF, HARDWARE_NO, "seccomp", "container");
+  assert_finding(&host, HARDWARE_PERF, HARDWARE_NO, "refused by a seccomp filter", "container");
   assert_finding(&host, HARDWARE_PERF_BRANCH, HARDWARE_NO, "needs a hardware counter", "");
   assert_finding(&host, HARDWARE_PERF_BTS, HARDWARE_NO, "seccomp", "container");
   assert_finding(&host, HARDWARE_BLOCK_STEP, HARDWARE_NO, "seccomp", "CAP_SYS_PTRACE");
@@ -447,7 +447,7 @@ static void test_live(void **state)
   assert_finding(&host, HARDWARE_LIVE, HARDWARE_YES, "can read 32 entries, and switch recording on", "");
   machine.files[4].text = "off\n";
   host = probe(&machine);
-  assert_finding(&host, HARDWARE_LIVE, HARDWARE_PARTLY, "neither stop it nor switch it on", "echo on");
+  assert_finding(&host, HARDWARE_LIVE, HARDWARE_PARTLY, "neither stop recording nor switch it on", "echo on");
   machine.msr_error = -EACCES;
   host = probe(&machine);
   assert_finding(&host, HARDWARE_LIVE, HARDWARE_NO, "needs the msr device", "");
