@@ -33,11 +33,11 @@ static const char *what_is_wrong(enum perf_stage stage, int error, const char **
     return "too many files are open";
   case -EBUSY:
     *ret_advice = ADVICE_BUSY;
-    return "somebody else is using it";
+    return "it is in use";
   case -EACCES:
   case -EPERM:
     *ret_advice = "as root: sysctl kernel.perf_event_paranoid=1, or run with CAP_PERFMON";
-    return "the kernel refuses it to you";
+    return "the kernel does not permit it";
   case -ENOSYS:
     return "there is no perf_event_open here: the kernel lacks it, or a seccomp filter hides it";
   case -ENOENT:
