@@ -68,7 +68,7 @@ static int lines_check(struct export_job *job, struct symbol_module *module, uin
   if (!version)
     return export_fail(job, "%s has no debug information: AutoFDO needs it; compile it with -gdwarf-4", name);
   if (is_separate)
-    export_warn(job, "the debug information of %s is in a file of its own: AutoFDO looks for it in the program", name);
+    export_warn(job, "the debug information of %s is in a separate file: AutoFDO looks for it in the program", name);
   else if (version > 4)
     export_warn(job,
                 "%s has DWARF %u: AutoFDO up to 0.19 silently makes an empty profile of it; compile it with "

@@ -58,7 +58,7 @@ static void others_warn(struct export_job *job, uint32_t number)
 
   for (uint32_t i = number + 1; export_module(job) && analysis_names_file(job->names, i, &file); i++)
     if (export_has_file(job, i)) {
-      export_warn(job, "the profile is about %s; %s, which was asked for, too, needs one of its own",
+      export_warn(job, "the profile is about %s; %s, which was also asked for, needs a separate profile",
                   binary_name(job, number), file.name);
       return;
     }
@@ -94,7 +94,7 @@ bool binary_offset(const struct export_job *job, uint32_t file, uint64_t address
 int binary_fail(struct export_job *job, uint32_t file)
 {
   return export_fail(job, "nothing of %s%s ran in this trace: the profile would be empty", binary_name(job, file),
-                     job->filter ? " that was asked for" : "");
+                     job->filter ? " that matches the options" : "");
 }
 
 /* ---- straight code ---- */

@@ -33,7 +33,8 @@ int called_get(const struct export_job *job, uint32_t function, struct text *nam
 void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
 {
   if (job->code && analysis_code_is_exhausted(job->code))
-    export_warn(job, "the trace names more code than lbr decodes for a file: of the rest only branches are counted");
+    export_warn(job,
+                "the trace names more code than lbr decodes for a file: only the branches of the rest are counted");
   else if (analysis_calls_has_unknown(job->calls))
     export_warn(job, "some code that ran is unknown or not 64-bit code: only its branches are counted");
   if (stacks && analysis_stacks_is_full(stacks))
@@ -42,7 +43,7 @@ void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
 
 int called_fail(struct export_job *job)
 {
-  return export_fail(job, job->filter ? "there are no calls in it that were asked for" : "there are no calls in it");
+  return export_fail(job, job->filter ? "the trace has no calls that match the options" : "the trace has no calls");
 }
 
 int called_thread(const struct export_job *job, uint32_t stream, struct text *text)

@@ -162,9 +162,9 @@ static int drcov_end(struct export_job *job)
   put_blocks(job, true);
   if (!drcov->block_count && export_module(job))
     return export_fail(job, "nothing of a module '%s'%s ran; 'lbr stat' lists modules", export_module(job),
-                       job->options.filter->function_count ? " that was asked for" : "");
+                       job->options.filter->function_count ? " that matches the options" : "");
   if (!drcov->block_count && job->filter)
-    return export_fail(job, "nothing that was asked for ran");
+    return export_fail(job, "nothing that matches the options ran");
   if (!drcov->block_count)
     return export_fail(job, "no block that ran in a file is known; blocks of code that is not 64-bit code never are");
   put_modules(job);

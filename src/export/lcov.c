@@ -139,7 +139,7 @@ static void put_files(struct export_job *job, struct lcov_rest *rest)
 static int lcov_verdict(struct export_job *job, const struct lcov_rest *rest)
 {
   if (!rest->written && !rest->system && !rest->unreadable && job->filter)
-    return export_fail(job, "no source line is known for the code that was asked for: it needs debug information "
+    return export_fail(job, "no source line is known for the code that matches the options: it needs debug information "
                             "(-g), or its debug file");
   if (!rest->written && !rest->system && !rest->unreadable)
     return export_fail(job, "no source line is known for the code that ran: it needs debug information (-g), or its "

@@ -84,7 +84,7 @@ static int profgen_end(struct export_job *job)
                     binary_name(job, file));
   else if (is_separate)
     export_warn(job,
-                "the debug information of %s is in a file of its own: name that to llvm-profgen with "
+                "the debug information of %s is in a separate file: name that to llvm-profgen with "
                 "--debug-binary",
                 binary_name(job, file));
   symbol_module_close(module);

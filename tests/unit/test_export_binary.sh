@@ -519,7 +519,7 @@ export_to gcov part --function work &&
   python "(lambda w, p: set(p) == {'work'} and p['work'] == w['work'] and len(w) > 5)(Gcov('whole.gcov').functions, Gcov('part.gcov').functions)"
 verdict "gcov: --function" $?
 gcc -O2 -g -fPIC -shared -o libwork.so library.c && record both ./user && export_to gcov both --module libwork.so --module 'libc.so*' &&
-  grep -q 'the profile is about .*libwork.so; .*libc.so.*needs one of its own' err
+  grep -q 'the profile is about .*libwork.so; .*libc.so.*needs a separate profile' err
 verdict "two modules: the profile is about one, and it is said" $?
 
 # ---- what cannot be ----
@@ -543,11 +543,11 @@ for format in autofdo gcov profgen; do
 done
 gcc -O0 -g -Wl,-q -o apart work.c && objcopy --only-keep-debug apart apart.debug && strip -g apart && objcopy --add-gnu-debuglink=apart.debug apart &&
   record lines ./apart && sed -i 's/"lines.gcov"/"apart.gcov"/' profiles.py && cp lines.lbr apart.lbr && export_to gcov apart && python 'lines_are_right()'
-verdict "gcov: debug information in a file of its own" $?
+verdict "gcov: debug information in a separate file" $?
 export_to bolt apart && cp apart.native again 2>/dev/null
 export_to fdata apart && python "entered('apart.fdata', 'work') == 1000"
 verdict "bolt and fdata: the same" $?
-export_to autofdo apart && grep -q 'is in a file of its own' err && export_to profgen apart && grep -q 'is in a file of its own' err
+export_to autofdo apart && grep -q 'is in a separate file' err && export_to profgen apart && grep -q 'is in a separate file' err
 verdict "autofdo and profgen say so" $?
 mv apart moved
 refused 1 'apart: No such file or directory; this format needs the file' --to bolt apart.lbr
@@ -560,7 +560,7 @@ done
 refused 1 "no module 'libnone.so' in the trace" --to bolt --module libnone.so user.lbr
 verdict "a module that did not run is refused" $?
 for format in bolt fdata autofdo gcov profgen; do
-  refused 1 'that was asked for ran in this trace' --to $format --function nosuch whole.lbr
+  refused 1 'that matches the options ran in this trace' --to $format --function nosuch whole.lbr
   verdict "$format: a function that is none is refused" $?
 done
 

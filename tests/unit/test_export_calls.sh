@@ -114,7 +114,7 @@ verdict "--function and --module: frames of neither are there" $?
   grep -q '^last' two.folded && ! grep -vq '^dig\|^last' two.folded
 verdict "--function: any of several" $?
 run export --to folded --function nosuch -o none.folded tree.lbr
-[ $status -eq 1 ] && complained 'no calls in it that were asked for' && [ ! -e none.folded ]
+[ $status -eq 1 ] && complained 'the trace has no calls that match the options' && [ ! -e none.folded ]
 verdict "a function that is none: no file" $?
 run export --to pprof --thread 7 -o none.pprof tree.lbr
 [ $status -ne 0 ] && [ ! -e none.pprof ]

@@ -177,7 +177,7 @@ gcc -O0 -g -o short short.c && record short ./short && "$lbr" export -q --to lco
 verdict "lcov --function: a function of one line" $?
 for format in lcov drcov; do
   run export --to $format --function nosuch -o none.$format pie.lbr
-  [ $status -eq 1 ] && complained 'asked for' && [ ! -e none.$format ]
+  [ $status -eq 1 ] && complained 'that matches the options' && [ ! -e none.$format ]
   verdict "$format: a function that is none" $?
 done
 
