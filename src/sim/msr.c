@@ -28,7 +28,7 @@ static const char *answer_text(enum lb_msr_answer answer)
   static const char *const texts[] = {
     [LB_MSR_OK] = "success",
     [LB_MSR_GP] = "#GP",
-    [LB_MSR_FOREIGN] = "no register of the machinery",
+    [LB_MSR_FOREIGN] = "not a register of the recording unit",
   };
 
   return texts[answer];

@@ -89,12 +89,12 @@ int parse_option(struct parser *parser, struct statement *statement)
 {
   (void)statement;
   if (parser->sim->count)
-    return parser_fail(parser, "'option' must come before anything happens");
+    return parser_fail(parser, "'option' must come before the first action");
   for (unsigned i = 0; i < parser->count; i++) {
     int option = lb_option_find(parser->words[i]);
 
     if (option < 0)
-      return parser_fail(parser, "'%.60s' is no option", parser->words[i]);
+      return parser_fail(parser, "'%.60s' is not an option", parser->words[i]);
     option_set(parser, (unsigned)option);
   }
   return 0;
@@ -148,7 +148,7 @@ int parse_expect(struct parser *parser, struct statement *statement)
     memmove(parser->words, parser->words + 1, parser->count * sizeof(*parser->words));
   }
   if (verb && is_too_few_or_many(parser))
-    return parser_fail(parser, "it must read: expect %s %s", verb->word, verb->usage);
+    return parser_fail(parser, "usage: expect %s %s", verb->word, verb->usage);
   return parser->verb->parse(parser, statement);
 }
 
@@ -218,8 +218,8 @@ static int line_find_verb(struct parser *parser, const char *word)
     return 0;
   guess = verb_guess(word);
   if (guess)
-    return parser_fail(parser, "'%.60s' is no statement; did you mean '%s'?", word, guess->word);
-  return parser_fail(parser, "'%.60s' is no statement", word);
+    return parser_fail(parser, "'%.60s' is not a statement; did you mean '%s'?", word, guess->word);
+  return parser_fail(parser, "'%.60s' is not a statement", word);
 }
 
 static int parse_statement(struct parser *parser, char *line)
@@ -233,7 +233,7 @@ static int parse_statement(struct parser *parser, char *line)
   if (r < 0)
     return r;
   if (is_too_few_or_many(parser))
-    return parser_fail(parser, "it must read: %s%s%s", line, *parser->verb->usage ? " " : "", parser->verb->usage);
+    return parser_fail(parser, "usage: %s%s%s", line, *parser->verb->usage ? " " : "", parser->verb->usage);
   statement.verb = parser->verb;
   r = parser->verb->parse(parser, &statement);
   if (r < 0 || !statement.verb->run)
@@ -247,7 +247,7 @@ static int parse_statement(struct parser *parser, char *line)
 static int parse_printed(struct parser *parser, char *line)
 {
   if (!parser->is_printing)
-    return parser_fail(parser, "a line with '|' belongs behind 'expect print'");
+    return parser_fail(parser, "a line with '|' must follow 'expect print'");
   line++;
   if (*line == ' ')
     line++;
@@ -342,7 +342,7 @@ static int check_cpus(struct parser *parser)
   for (size_t i = 0; i < sizeof(parser->sim->cpus.bits) / sizeof(*parser->sim->cpus.bits); i++)
     any |= parser->sim->cpus.bits[i];
   parser->line = 0;
-  return parser->has_cpus && !any ? parser_fail(parser, "the rule is for no CPU at all") : 0;
+  return parser->has_cpus && !any ? parser_fail(parser, "the rule applies to no CPU") : 0;
 }
 
 /* Checks the text before it is copied as a string. */

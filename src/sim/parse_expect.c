@@ -13,7 +13,7 @@ static int parse_mask(struct parser *parser, unsigned index, uint64_t limit, uin
   if (parser->count <= index)
     return 0;
   if (parser->count != index + 2 || strcmp(parser->words[index], "mask"))
-    return parser_fail(parser, "'%.60s' where only 'mask M' may stand", parser->words[index]);
+    return parser_fail(parser, "'%.60s' where only 'mask M' is allowed", parser->words[index]);
   return word_number_up_to(parser, parser->words[index + 1], limit, mask);
 }
 
@@ -24,7 +24,7 @@ int parse_register(struct parser *parser, struct statement *statement)
   if (r < 0)
     return r;
   if (parser->count < 2)
-    return parser_fail(parser, "it must read: expect %.60s %s", parser->words[0], parser->verb->usage);
+    return parser_fail(parser, "usage: expect %.60s %s", parser->words[0], parser->verb->usage);
   statement->msr.mask = UINT64_MAX;
   r = word_number(parser, parser->words[1], &statement->msr.value);
   return r < 0 ? r : parse_mask(parser, 2, UINT64_MAX, &statement->msr.mask);
@@ -35,7 +35,7 @@ int parse_register(struct parser *parser, struct statement *statement)
 static int record_kind(struct parser *parser, const char *word, struct wanted_record *record)
 {
   record->kind = !strcmp(word, "?") ? LB_BRANCH_KINDS : lb_branch_kind_find(word);
-  return record->kind < 0 ? parser_fail(parser, "'%.60s' is no kind of branch", word) : 0;
+  return record->kind < 0 ? parser_fail(parser, "'%.60s' is not a kind of branch", word) : 0;
 }
 
 static int record_word(struct parser *parser, const char *word, struct wanted_record *record)
@@ -84,7 +84,7 @@ int parse_record(struct parser *parser, struct statement *statement)
 
   record.is_empty = parser->count == 2 && !strcmp(parser->words[1], "empty");
   if (r >= 0 && !record.is_empty && parser->count < 3)
-    return parser_fail(parser, "it must read: expect lbr %s", parser->verb->usage);
+    return parser_fail(parser, "usage: expect lbr %s", parser->verb->usage);
   if (r >= 0 && !record.is_empty)
     r = word_number(parser, parser->words[1], &record.from);
   if (r >= 0 && !record.is_empty)
@@ -107,7 +107,7 @@ int parse_bus(struct parser *parser, struct statement *statement)
   if (record->is_empty)
     return 0;
   if (parser->count != 2)
-    return parser_fail(parser, "it must read: expect bus %s", parser->verb->usage);
+    return parser_fail(parser, "usage: expect bus %s", parser->verb->usage);
   r = word_number(parser, parser->words[0], &record->from);
   return r < 0 ? r : word_number(parser, parser->words[1], &record->to);
 }
@@ -124,7 +124,7 @@ static int rule_find(struct parser *parser, const char *word)
   for (unsigned i = 0; i < LB_DS_RULES; i++)
     if (!strcasecmp(lb_ds_rule_name(i), word))
       return (int)i;
-  return parser_fail(parser, "'%.60s' is no rule for the DS area", word);
+  return parser_fail(parser, "'%.60s' is not a rule for the DS area", word);
 }
 
 int parse_rules(struct parser *parser, struct statement *statement)

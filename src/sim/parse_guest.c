@@ -101,7 +101,7 @@ static int jump_kind(struct parser *parser, bool is_event, struct jump *jump)
   int kind = lb_branch_kind_find(word);
 
   if (kind < 0)
-    return parser_fail(parser, "'%.60s' is no kind of branch", word);
+    return parser_fail(parser, "'%.60s' is not a kind of branch", word);
   if (kinds[kind].is_event != is_event)
     return parser_fail(parser, "'%s' is %s: write '%s %s ...'", word, is_event ? "a branch" : "an event",
                        is_event ? "branch" : "event", word);
@@ -262,7 +262,7 @@ int parse_memory(struct parser *parser, struct statement *statement)
   if (r < 0)
     return r;
   if (!size || address + (size - 1) < address)
-    return parser_fail(parser, "no memory can be 0x%llx bytes at 0x%llx", (unsigned long long)size,
+    return parser_fail(parser, "invalid memory: 0x%llx bytes at 0x%llx", (unsigned long long)size,
                        (unsigned long long)address);
   statement->memory.address = address;
   statement->memory.size = size;

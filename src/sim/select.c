@@ -153,7 +153,7 @@ static int select_word(struct parser *parser, const char *word, struct cpu_set *
       cpu_set_add(ret_set, i);
       has_any = true;
     }
-  return has_any ? 0 : parser_fail(parser, "no CPU of the catalogue is '%.60s'", word);
+  return has_any ? 0 : parser_fail(parser, "no CPU of the catalogue matches '%.60s'", word);
 }
 
 int words_cpus(struct parser *parser, bool is_first, struct cpu_set *set)

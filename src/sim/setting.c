@@ -17,9 +17,10 @@ void run_memory(struct run *run, const struct statement *statement)
   int r = areas_add(&run->memory, statement->memory.address, statement->memory.size);
 
   if (r == -EEXIST)
-    run_fail(run, statement, "there is memory already");
+    run_fail(run, statement, "it overlaps other memory");
   else if (r == LB_E_TOO_BIG)
-    run_fail(run, statement, "too much memory: the most is %d pieces and 0x%x bytes", SIM_PIECES_MAX, SIM_MEMORY_MAX);
+    run_fail(run, statement, "too much memory: the maximum is %d pieces and 0x%x bytes", SIM_PIECES_MAX,
+             SIM_MEMORY_MAX);
   else if (r < 0)
     run->error = r;
   for (unsigned i = 0; i < 2; i++)

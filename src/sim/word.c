@@ -12,7 +12,7 @@
 int word_number(struct parser *parser, const char *word, uint64_t *ret_value)
 {
   if (number_parse(word, ret_value) < 0)
-    return parser_fail(parser, "'%.60s' is no number", word);
+    return parser_fail(parser, "'%.60s' is not a number", word);
   return 0;
 }
 
@@ -24,7 +24,7 @@ int word_number_up_to(struct parser *parser, const char *word, uint64_t limit, u
   if (r < 0)
     return r;
   if (value > limit)
-    return parser_fail(parser, "'%.60s' is too great; the most is %" PRIu64, word, limit);
+    return parser_fail(parser, "'%.60s' is too large; the maximum is %" PRIu64, word, limit);
   *ret_value = value;
   return 0;
 }
@@ -80,7 +80,7 @@ int word_register(struct parser *parser, const char *word, struct named_register
 
   if (number_parse(word, &address) >= 0) {
     if (address > UINT32_MAX)
-      return parser_fail(parser, "'%.60s' is too great for the address of a register", word);
+      return parser_fail(parser, "'%.60s' is too large for the address of a register", word);
     reg.is_address = true;
     register_add(&reg, (uint32_t)address);
   }

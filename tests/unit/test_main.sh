@@ -136,7 +136,7 @@ verdict 'sim -: standard input' $?
 echo nonsense >"$scratch/in"
 run sim -
 [ $status -eq 1 ] && silent && complained "stdin: line 1: 'nonsense'"
-verdict 'sim -: a line that is no statement' $?
+verdict 'sim -: a line that is not a statement' $?
 : >"$scratch/in"
 
 run sim "$scratch"
