@@ -15,16 +15,6 @@ enum { EAX, EBX, ECX, EDX };
 #define LEAF_EXTENDED 0x80000000u
 #define LEAF_BRAND 0x80000002u
 
-static bool is_amd(const struct cpu *cpu)
-{
-  return cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
-}
-
-static bool is_since(const struct cpu *cpu, enum generation_row first)
-{
-  return generation_is_since(generation_find(cpu->model), first);
-}
-
 /* The number of leaves. MISC_ENABLE can hide those above 2 from old systems. */
 static uint32_t leaf_count(const struct cpu *cpu)
 {
@@ -156,7 +146,7 @@ static void leaf_80000001(const struct cpu *cpu, uint32_t r[4])
 
   clear_bit(&r[EDX], 11, is_intel && !insn_is_64(cpu));
   clear_bit(&r[EDX], 20, is_intel && (msr_misc_enable(cpu) & MISC_ENABLE_XD_DISABLE));
-  if (!is_amd(cpu))
+  if (!system_is_amd(cpu))
     return;
   uint32_t first[4] = {0};
   features_give(cpu, 1, 0, first);
@@ -194,7 +184,7 @@ static void leaf_2(const struct cpu *cpu, uint32_t r[4])
     {GENERATION_SILVERMONT, {0x61B3A001, 0x0000FFC2, 0, 0}},
     {GENERATION_AIRMONT, {0x61B3A001, 0x0000FFC2, 0, 0}},
   };
-  if (is_amd(cpu))
+  if (system_is_amd(cpu))
     return;
   bool has_tlb_leaf = generation_at(generation_find(cpu->model))->leaves >= LEAF_TLB;
   r[EAX] = has_tlb_leaf ? 0x00FEFF01 : 0x0000FF01;
@@ -211,8 +201,8 @@ static void leaf_4(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
     uint8_t type, level, ways;
     uint32_t sets;
   } caches[] = {{1, 1, 8, 64}, {2, 1, 8, 64}, {3, 2, 8, 512}, {3, 3, 16, 8192}};
-  bool has_l3 = is_since(cpu, GENERATION_NEHALEM);
-  if (is_amd(cpu) || subleaf >= (has_l3 ? 4u : 3u))
+  bool has_l3 = system_is_since(cpu, GENERATION_NEHALEM);
+  if (system_is_amd(cpu) || subleaf >= (has_l3 ? 4u : 3u))
     return;
   r[EAX] = caches[subleaf].type | (uint32_t)caches[subleaf].level << 5 | 1u << 8;
   r[EAX] |= (ids(cpu) - 1) << 26 | (caches[subleaf].level == 3 ? ids(cpu) - 1 : 0) << 14;
@@ -223,7 +213,7 @@ static void leaf_4(const struct cpu *cpu, uint32_t subleaf, uint32_t r[4])
 /* AMD: L1 data and code, then L2. Intel reports L2 only. */
 static void leaf_80000005(const struct cpu *cpu, uint32_t r[4])
 {
-  if (is_amd(cpu))
+  if (system_is_amd(cpu))
     r[ECX] = r[EDX] = 32u << 24 | 8u << 16 | 1u << 8 | 64;
 }
 
@@ -237,20 +227,20 @@ static void leaf_80000006(uint32_t r[4])
 /* The line size of MONITOR; masked interrupts can end MWAIT; the numbers of sub-states of C1 and of deeper states. */
 static void leaf_5(const struct cpu *cpu, uint32_t r[4])
 {
-  bool is_deep = is_since(cpu, GENERATION_NEHALEM) || is_since(cpu, GENERATION_SILVERMONT);
+  bool is_deep = system_is_since(cpu, GENERATION_NEHALEM) || system_is_since(cpu, GENERATION_SILVERMONT);
 
   if (!system_has(cpu, FEATURE_MONITOR))
     return;
   r[EAX] = r[EBX] = 64;
   r[ECX] = 3;
-  r[EDX] = is_deep ? 0x1120 : is_amd(cpu) ? 0x11 : 0x20;
+  r[EDX] = is_deep ? 0x1120 : system_is_amd(cpu) ? 0x11 : 0x20;
 }
 
 /* The APIC's timer never stops. */
 static void leaf_6(const struct cpu *cpu, uint32_t r[4])
 {
-  bool has_arat =
-    is_since(cpu, GENERATION_WESTMERE) || is_since(cpu, GENERATION_SALTWELL) || is_since(cpu, GENERATION_ZEN);
+  bool has_arat = system_is_since(cpu, GENERATION_WESTMERE) || system_is_since(cpu, GENERATION_SALTWELL) ||
+                  system_is_since(cpu, GENERATION_ZEN);
 
   r[EAX] = has_arat ? 1u << 2 : 0;
 }
@@ -302,8 +292,8 @@ static void leaf_16(uint32_t r[4])
 /* The time-stamp counter is invariant. */
 static void leaf_80000007(const struct cpu *cpu, uint32_t r[4])
 {
-  bool is_invariant =
-    is_since(cpu, GENERATION_NEHALEM) || is_since(cpu, GENERATION_SALTWELL) || is_since(cpu, GENERATION_FAM10H);
+  bool is_invariant = system_is_since(cpu, GENERATION_NEHALEM) || system_is_since(cpu, GENERATION_SALTWELL) ||
+                      system_is_since(cpu, GENERATION_FAM10H);
 
   r[EDX] = is_invariant ? 1u << 8 : 0;
 }
@@ -311,14 +301,14 @@ static void leaf_80000007(const struct cpu *cpu, uint32_t r[4])
 static void leaf_80000008(const struct cpu *cpu, uint32_t r[4])
 {
   r[EAX] = SYSTEM_PHYSICAL_BITS | (system_has(cpu, FEATURE_LM) ? 48u : 32u) << 8;
-  if (is_amd(cpu))
+  if (system_is_amd(cpu))
     r[ECX] = (processors(cpu) - 1) | id_bits(cpu) << 12;
 }
 
 /* AMD, where the leaf exists: APIC ID, core, node 0 of 1. */
 static void leaf_8000001e(const struct cpu *cpu, uint32_t r[4])
 {
-  if (!is_amd(cpu) || processors(cpu) == 1)
+  if (!system_is_amd(cpu) || processors(cpu) == 1)
     return;
   r[EAX] = r[EBX] = cpu->number;
 }
@@ -351,7 +341,7 @@ static void leaf_basic(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, u
     leaf_7(cpu, subleaf, r);
     break;
   case 0xB:
-    if (!is_amd(cpu))
+    if (!system_is_amd(cpu))
       leaf_b(cpu, subleaf, r);
     break;
   case 0xD:
@@ -373,7 +363,7 @@ static void leaf_extended(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
   switch (leaf) {
   case LEAF_EXTENDED:
     r[EAX] = generation_at(generation_find(cpu->model))->extended;
-    if (is_amd(cpu))
+    if (system_is_amd(cpu))
       vendor_give(cpu, r);
     break;
   case 0x80000001:
@@ -417,7 +407,7 @@ void system_cpuid(const struct cpu *cpu, uint32_t leaf, uint32_t subleaf, uint32
   for (unsigned i = 0; i < 4; i++)
     r[i] = 0;
   if (!leaf_exists(cpu, leaf)) {
-    if (is_amd(cpu))
+    if (system_is_amd(cpu))
       return;
     leaf = leaf_count(cpu);
   }

@@ -21,15 +21,15 @@ static const bool is_known[ZYDIS_MNEMONIC_MAX_VALUE + 1] = {
 #undef INSTRUCTION_FORMS
 };
 
-#define SINCE(row) generation_is_since(generation, GENERATION_##row)
-#define IS(row) (generation == GENERATION_##row)
-#define LONG_MODE lb_cpu_has(model, LB_FEATURE_LONG_MODE)
+#define SINCE(row, name) generation_is_since(row, GENERATION_##name)
+#define IS(row, name) ((row) == GENERATION_##name)
+#define LONG_MODE(model) lb_cpu_has(model, LB_FEATURE_LONG_MODE)
 #define HOST(name) (__builtin_cpu_supports(name) != 0)
 #define OFF(rule) ((rule) && false)
 
 struct cpu_features system_features(const struct lb_cpu *model)
 {
-  enum generation_row generation = generation_find(model);
+  enum generation_row row = generation_find(model);
   struct cpu_features features = {0};
 
   __builtin_cpu_init();

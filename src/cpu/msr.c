@@ -5,9 +5,9 @@
  * names, vol. 4.
  */
 #include "cpu/control.h"
-#include "cpu/generation.h"
 #include "cpu/instruction.h"
 #include "cpu/key.h"
+#include "cpu/msr_condition.h"
 #include "cpu/run.h"
 #include "cpu/xsave.h"
 
@@ -29,14 +29,7 @@ enum {
 
 #define APIC_BASE_EXTD (1u << 10)
 
-/* Macros for msr.def. */
-#define HAS(name) system_has(cpu, FEATURE_##name)
-#define INTEL (cpu->model->vendor == LB_VENDOR_INTEL)
-#define AMD (cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON)
-#define P4 (cpu->model->pmu->kind == LB_PMU_P4)
-#define SINCE(row) generation_is_since(generation_find(cpu->model), GENERATION_##row)
-#define SINCE_CORE (SINCE(YONAH) || SINCE(BONNELL_EARLY))
-#define SINCE_NEHALEM (SINCE(NEHALEM) || SINCE(SILVERMONT))
+/* Values in msr.def. */
 #define PATCH_LEVEL (UINT64_C(0x0F0000F0) << 32)
 #define PATCH_LEVEL_AMD UINT64_C(0x0F0000F0)
 #define PLATFORM_INFO (SYSTEM_TSC_PER_SECOND / 100000000 << 8)
@@ -77,16 +70,17 @@ static bool fixed_register(const struct cpu *cpu, uint32_t msr, uint64_t *ret_va
 
 static bool has_efer(const struct cpu *cpu)
 {
-  return HAS(LM) || HAS(NX) || HAS(SYSCALL);
+  return system_has(cpu, FEATURE_LM) || system_has(cpu, FEATURE_NX) || system_has(cpu, FEATURE_SYSCALL);
 }
 
 /* LMA is read-only, and a value written to it is ignored. LME may not change while paging is on. */
 static bool efer_write(struct cpu *cpu, uint64_t value)
 {
-  uint64_t kept = (HAS(SYSCALL) ? EFER_SCE : 0u) | (HAS(LM) ? EFER_LME : 0u) | (HAS(NX) ? EFER_NXE : 0u);
+  uint64_t kept = (system_has(cpu, FEATURE_SYSCALL) ? EFER_SCE : 0u) | (system_has(cpu, FEATURE_LM) ? EFER_LME : 0u) |
+                  (system_has(cpu, FEATURE_NX) ? EFER_NXE : 0u);
   uint64_t changed = (value ^ cpu->efer) & kept;
 
-  if (value & ~(kept | (HAS(LM) ? EFER_LMA : 0u)))
+  if (value & ~(kept | (system_has(cpu, FEATURE_LM) ? EFER_LMA : 0u)))
     return false;
   if ((changed & EFER_LME) && (cpu->cr0 & CR0_PG))
     return false;
@@ -108,7 +102,8 @@ static void tsc_move(struct cpu *cpu, uint64_t distance)
 /* P6, Pentium M and the Pentium 4 below model 3 take 32 bits and clear the rest: SDM vol. 3, 17.15. */
 static void tsc_write(struct cpu *cpu, uint64_t value)
 {
-  if (cpu->model->vendor == LB_VENDOR_INTEL && !SINCE(PRESCOTT) && !SINCE(BONNELL_EARLY))
+  if (system_is_intel(cpu) && !system_is_since(cpu, GENERATION_PRESCOTT) &&
+      !system_is_since(cpu, GENERATION_BONNELL_EARLY))
     value = (uint32_t)value;
   tsc_move(cpu, value - control_tsc(cpu));
 }
@@ -116,8 +111,9 @@ static void tsc_write(struct cpu *cpu, uint64_t value)
 static bool is_apic(const struct cpu *cpu, uint32_t msr)
 {
   if (msr >= MSR_X2APIC && msr <= MSR_X2APIC_LAST)
-    return HAS(X2APIC);
-  return (msr == MSR_APIC_BASE && HAS(APIC)) || (msr == MSR_TSC_DEADLINE && HAS(TSC_DEADLINE));
+    return system_has(cpu, FEATURE_X2APIC);
+  return (msr == MSR_APIC_BASE && system_has(cpu, FEATURE_APIC)) ||
+         (msr == MSR_TSC_DEADLINE && system_has(cpu, FEATURE_TSC_DEADLINE));
 }
 
 /* The board's clock counts from power-on. The guest's deadline is in ticks of a counter that it may have moved. A
@@ -142,7 +138,8 @@ static bool apic_write(struct cpu *cpu, uint32_t msr, uint64_t value)
 {
   if (msr == MSR_TSC_DEADLINE)
     value = deadline_to_board(cpu, value);
-  if (msr == MSR_APIC_BASE && ((value >> SYSTEM_PHYSICAL_BITS) || ((value & APIC_BASE_EXTD) && !HAS(X2APIC))))
+  if (msr == MSR_APIC_BASE &&
+      ((value >> SYSTEM_PHYSICAL_BITS) || ((value & APIC_BASE_EXTD) && !system_has(cpu, FEATURE_X2APIC))))
     return false;
   return cpu->bus.apic_write(cpu->bus.data, msr, value) >= 0;
 }
@@ -175,20 +172,20 @@ static bool own_read(struct cpu *cpu, uint32_t msr, uint64_t *ret_value)
     return true;
   case MSR_TSC_ADJUST:
     *ret_value = cpu->tsc_adjust;
-    return HAS(TSC_ADJUST);
+    return system_has(cpu, FEATURE_TSC_ADJUST);
   case MSR_EFER:
     *ret_value = cpu->efer;
     return has_efer(cpu);
   case MSR_FS_BASE:
   case MSR_GS_BASE:
     *ret_value = cpu->segment[msr == MSR_FS_BASE ? FS : GS].base;
-    return HAS(LM);
+    return system_has(cpu, FEATURE_LM);
   case MSR_XSS:
     *ret_value = cpu->xss;
-    return HAS(XSAVES);
+    return system_has(cpu, FEATURE_XSAVES);
   case MSR_PKRS:
     *ret_value = cpu->pkrs;
-    return HAS(PKS);
+    return system_has(cpu, FEATURE_PKS);
   default:
     return fixed_register(cpu, msr, ret_value, &write) || msr_model_read(cpu, msr, ret_value);
   }
@@ -222,17 +219,17 @@ const struct insn *control_rdmsr(struct cpu *cpu, const struct insn *insn)
 
 static bool kept_write(const struct cpu *cpu, uint64_t *place, uint64_t value, enum write_rule rule)
 {
-  if (rule == RULE_CANONICAL && HAS(LM) && !control_is_canonical(value))
+  if (rule == RULE_CANONICAL && system_has(cpu, FEATURE_LM) && !control_is_canonical(value))
     return false;
   if (rule == RULE_UPPER_FAULTS && value >> 32)
     return false;
-  *place = rule == RULE_LOW || (rule == RULE_CANONICAL && !HAS(LM)) ? (uint32_t)value : value;
+  *place = rule == RULE_LOW || (rule == RULE_CANONICAL && !system_has(cpu, FEATURE_LM)) ? (uint32_t)value : value;
   return true;
 }
 
 static bool base_write(struct cpu *cpu, unsigned segment, uint64_t value)
 {
-  if (!HAS(LM) || !control_is_canonical(value))
+  if (!system_has(cpu, FEATURE_LM) || !control_is_canonical(value))
     return false;
   control_set_base(cpu, segment, value);
   return true;
@@ -240,7 +237,7 @@ static bool base_write(struct cpu *cpu, unsigned segment, uint64_t value)
 
 static bool pkrs_write(struct cpu *cpu, uint64_t value)
 {
-  if (!HAS(PKS) || value >> 32)
+  if (!system_has(cpu, FEATURE_PKS) || value >> 32)
     return false;
   key_set_supervisor(cpu, (uint32_t)value);
   return true;
@@ -262,9 +259,9 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
     tsc_write(cpu, value);
     return true;
   case MSR_TSC_ADJUST:
-    if (HAS(TSC_ADJUST))
+    if (system_has(cpu, FEATURE_TSC_ADJUST))
       tsc_move(cpu, value - cpu->tsc_adjust);
-    return HAS(TSC_ADJUST);
+    return system_has(cpu, FEATURE_TSC_ADJUST);
   case MSR_EFER:
     return has_efer(cpu) && efer_write(cpu, value);
   case MSR_FS_BASE:
@@ -273,7 +270,7 @@ static bool own_write(struct cpu *cpu, uint32_t msr, uint64_t value)
   case MSR_PKRS:
     return pkrs_write(cpu, value);
   case MSR_XSS:
-    if (!HAS(XSAVES) || value & ~xsave_xss_bits(cpu))
+    if (!system_has(cpu, FEATURE_XSAVES) || value & ~xsave_xss_bits(cpu))
       return false;
     cpu->xss = value;
     return true;

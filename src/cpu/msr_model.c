@@ -4,32 +4,66 @@
  * CPU has which. SDM vol. 4 (June 2016: vol. 3 chapter 35), AMD APM vol. 2 appendix A.
  */
 #include "cpu/control.h"
-#include "cpu/generation.h"
+#include "cpu/msr_condition.h"
 
-/* ---- macros for msr_model.def ---- */
+/* ---- conditions and values in msr_model.def ---- */
 
-#define HAS(name) system_has(cpu, FEATURE_##name)
-#define SINCE(row) generation_is_since(generation_find(cpu->model), GENERATION_##row)
-#define INTEL (cpu->model->vendor == LB_VENDOR_INTEL)
-#define AMD (cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON)
-#define P4 (cpu->model->pmu->kind == LB_PMU_P4)
-#define SINCE_CORE (SINCE(YONAH) || SINCE(BONNELL_EARLY))
-#define SINCE_NEHALEM (SINCE(NEHALEM) || SINCE(SILVERMONT))
-#define SPEEDSTEP (SINCE(PENTIUM_M) || SINCE(BONNELL_EARLY))
-#define THERMAL (SINCE(PENTIUM4) || SINCE(BONNELL_EARLY))
-#define CST_CONFIG (SINCE(YONAH) || SINCE(SILVERMONT))
-#define OLD_L2 ((SINCE(PENTIUM_M) && !P4 && !SINCE(NEHALEM)) || (SINCE(BONNELL_EARLY) && !SINCE(KNIGHTSLANDING)))
-#define RAPL_SMALL (SINCE(SILVERMONT) && !SINCE(KNIGHTSLANDING)) /* Silvermont, Airmont: units of their own */
-#define RAPL (SINCE(SANDYBRIDGE) || SINCE(SILVERMONT))
 #define RATIO (SYSTEM_TSC_PER_SECOND / 100000000)
 #define ALL_RATIOS (RATIO * UINT64_C(0x0101010101010101))
-#define PERF_STATUS (RATIO << 8 | (SINCE_NEHALEM ? 0 : RATIO << 40)) /* Core 2 and before: 44:40 is the most */
 #define MONITOR_LINE 64
+
+static bool has_speedstep(const struct cpu *cpu)
+{
+  return SINCE(cpu, PENTIUM_M) || SINCE(cpu, BONNELL_EARLY);
+}
+
+static bool has_thermal(const struct cpu *cpu)
+{
+  return SINCE(cpu, PENTIUM4) || SINCE(cpu, BONNELL_EARLY);
+}
+
+static bool has_cst_config(const struct cpu *cpu)
+{
+  return SINCE(cpu, YONAH) || SINCE(cpu, SILVERMONT);
+}
+
+static bool has_old_l2(const struct cpu *cpu)
+{
+  return (SINCE(cpu, PENTIUM_M) && !is_p4(cpu) && !SINCE(cpu, NEHALEM)) ||
+         (SINCE(cpu, BONNELL_EARLY) && !SINCE(cpu, KNIGHTSLANDING));
+}
+
+static bool has_rapl(const struct cpu *cpu)
+{
+  return SINCE(cpu, SANDYBRIDGE) || SINCE(cpu, SILVERMONT);
+}
+
+/* Silvermont, Airmont: units of their own. */
+static bool has_small_rapl(const struct cpu *cpu)
+{
+  return SINCE(cpu, SILVERMONT) && !SINCE(cpu, KNIGHTSLANDING);
+}
+
+/* Core 2 and before: 44:40 is the most. */
+static uint64_t perf_status(const struct cpu *cpu)
+{
+  return RATIO << 8 | (is_since_nehalem(cpu) ? 0 : RATIO << 40);
+}
+
 /* The frequency of the time-stamp counter. Families 10H to 16H: FID 4 in 5:0, DID 1 in 8:6; Zen: FID 28H in 7:0, DID 8
  * in 13:8; Zen 5: units of 5 MHz. */
-#define PSTATE_0 (UINT64_C(1) << 63 | (SINCE(ZEN5) ? 0xC8u : SINCE(ZEN) ? 0x828u : 0x44u))
-_Static_assert(SYSTEM_TSC_PER_SECOND == 1000000000, "PSTATE_0 says 1 GHz");
-#define CORE_COUNT ((uint64_t)cpu->memory->cpu_count << 16 | cpu->memory->cpu_count)
+static uint64_t pstate_0(const struct cpu *cpu)
+{
+  _Static_assert(SYSTEM_TSC_PER_SECOND == 1000000000, "these values say 1 GHz");
+  return UINT64_C(1) << 63 | (SINCE(cpu, ZEN5) ? 0xC8u : SINCE(cpu, ZEN) ? 0x828u : 0x44u);
+}
+
+static uint64_t core_count(const struct cpu *cpu)
+{
+  return (uint64_t)cpu->memory->cpu_count << 16 | cpu->memory->cpu_count;
+}
+
+/* ---- registers ---- */
 
 /* The index of each stored register's value. */
 enum place {

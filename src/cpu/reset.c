@@ -65,7 +65,7 @@ static void reset_msrs(struct cpu *cpu)
 
   cpu->star = cpu->lstar = cpu->cstar = cpu->fmask = cpu->kernel_gs_base = cpu->tsc_aux = 0;
   cpu->sysenter_cs = cpu->sysenter_esp = cpu->sysenter_eip = 0;
-  cpu->hwcr = generation_is_since(generation_find(cpu->model), GENERATION_FAM10H) ? HWCR_TSC_FREQ_SEL : 0;
+  cpu->hwcr = system_is_since(cpu, GENERATION_FAM10H) ? HWCR_TSC_FREQ_SEL : 0;
   cpu->syscfg = 0;
   cpu->pat = PAT_DEFAULT;
   msr_model_reset(cpu);

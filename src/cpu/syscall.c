@@ -7,14 +7,10 @@
 #include "cpu/far.h"
 #include "cpu/flags.h"
 #include "cpu/instruction.h"
+#include "cpu/system.h"
 #include "cpu/transfer.h"
 
 #define SYSRET_FLAGS 0x3C7FD7u /* of R11: all except RF, VM and reserved bits */
-
-static bool is_amd(const struct cpu *cpu)
-{
-  return cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
-}
 
 /* Loads flat CS at this level, and SS with the next selector. RPL becomes the level. */
 static void set_flat(struct cpu *cpu, unsigned code, unsigned stack, unsigned level, bool is_64)
@@ -47,7 +43,7 @@ static const struct insn *finish(struct cpu *cpu, struct transfer *transfer, uin
 /* Intel has them in 64-bit mode only. */
 static void require_syscall(struct cpu *cpu)
 {
-  bool is_there = insn_is_64(cpu) || (is_amd(cpu) && segment_is_protected(cpu));
+  bool is_there = insn_is_64(cpu) || (system_is_amd(cpu) && segment_is_protected(cpu));
 
   if (!is_there || !(cpu->efer & EFER_SCE))
     fault_ud(cpu);
@@ -97,7 +93,7 @@ const struct insn *syscall_return(struct cpu *cpu, const struct insn *insn)
 /* AMD has them outside IA-32e mode only: APM vol. 3, SYSENTER. */
 static void require_sysenter(struct cpu *cpu)
 {
-  if (is_amd(cpu) && far_is_long(cpu))
+  if (system_is_amd(cpu) && far_is_long(cpu))
     fault_ud(cpu);
   if (!(cpu->cr0 & CR0_PE) || !(cpu->sysenter_cs & 0xFFFC))
     fault_gp(cpu, 0);

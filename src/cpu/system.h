@@ -5,6 +5,7 @@
 #ifndef CPU_SYSTEM_H
 #define CPU_SYSTEM_H
 
+#include "cpu/generation.h"
 #include "cpu/insn.h"
 #include "isa/isa.h"
 
@@ -19,6 +20,23 @@ enum cpu_feature {
 static inline bool system_has(const struct cpu *cpu, enum cpu_feature feature)
 {
   return cpu->features.words[feature / 64] >> feature % 64 & 1;
+}
+
+static inline bool system_is_intel(const struct cpu *cpu)
+{
+  return cpu->model->vendor == LB_VENDOR_INTEL;
+}
+
+/* Also Hygon, whose CPUs are Zen. */
+static inline bool system_is_amd(const struct cpu *cpu)
+{
+  return cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
+}
+
+/* True for a CPU of generation `first` and every later one of its line. */
+static inline bool system_is_since(const struct cpu *cpu, enum generation_row first)
+{
+  return generation_is_since(generation_find(cpu->model), first);
 }
 
 /* The features that a CPU of the catalogue had and this interpreter (and the host, for vector instructions) gives. */

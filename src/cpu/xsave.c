@@ -6,6 +6,7 @@
  */
 #include "cpu/xsave.h"
 #include "cpu/key.h"
+#include "cpu/system.h"
 #include "cpu/x87.h"
 
 /* ---- MXCSR, EMMS ---- */
@@ -167,9 +168,7 @@ const struct insn *vector_fxrstor64(struct cpu *cpu, const struct insn *insn)
 /* PKRU comes after the state of AVX-512, also on CPUs without AVX-512: 0DH/9 in the dumps of generation.def. */
 unsigned xsave_place(const struct cpu *cpu, unsigned component)
 {
-  bool is_amd = cpu->model->vendor == LB_VENDOR_AMD || cpu->model->vendor == LB_VENDOR_HYGON;
-
-  return component == COMPONENT_PKRU ? is_amd ? 0x980 : 0xA80 : IMAGE_AVX;
+  return component == COMPONENT_PKRU ? system_is_amd(cpu) ? 0x980 : 0xA80 : IMAGE_AVX;
 }
 
 unsigned xsave_size(const struct cpu *cpu, uint64_t components)
