@@ -322,6 +322,17 @@ static inline int execute(struct rig *rig, const void *bytes, size_t size)
 
 #define EXECUTE(rig, ...) execute(rig, (const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
 
+/* Runs the program at CODE in ring 3, up to its UD2. */
+static inline void run_ring_3(struct rig *rig)
+{
+  rig_ring_3(rig);
+  rig->cpu->activity = CPU_RUNNING;
+  cpu_set_rip(rig->cpu, CODE);
+  cpu_changed(rig->cpu);
+  assert_int_equal(cpu_run(rig->cpu, 100000), CPU_STOP_HALTED);
+  assert_int_equal(rig->cpu->rip, HANDLERS + 16 * UD + 1);
+}
+
 /* MOV CRn, EAX and the like: one instruction with EAX given. Works in every mode. */
 static inline int mov_cr(struct rig *rig, unsigned number, uint64_t value)
 {

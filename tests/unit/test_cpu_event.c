@@ -307,12 +307,7 @@ static uint64_t counted(struct rig *rig, const struct program *program, uint64_t
   uint64_t before = value; /* the WRMSR that enables it counts, where it counts ring 0 */
   assert_true(memory_write(&rig->memory, CODE, program->bytes, program->size));
   put(rig, FUNCTION, 0xC3, 1);
-  rig_ring_3(rig);
-  rig->cpu->activity = CPU_RUNNING;
-  cpu_set_rip(rig->cpu, CODE);
-  cpu_changed(rig->cpu);
-  assert_int_equal(cpu_run(rig->cpu, 100000), CPU_STOP_HALTED);
-  assert_int_equal(rig->cpu->rip, HANDLERS + 16 * UD + 1);
+  run_ring_3(rig);
   assert_int_equal(lb_recorder_rdmsr(&rig->cpu->recorder, counter, &value), LB_MSR_OK);
   return value - before;
 }
@@ -432,6 +427,16 @@ static void test_no_code_twice(void **state)
   }
 }
 
+enum { REFERENCES = 0x4F2E, MISSES = 0x412E };
+
+static uint64_t cache_counted(struct rig *rig, uint32_t event, const uint8_t *code, unsigned size, bool is_slow)
+{
+  struct program program = {.size = 0};
+
+  emit(&program, code, size);
+  return counted(rig, &program, event | USR | EN, is_slow);
+}
+
 /* 96 lines of 64 bytes are new to the first level, and every second one to the last, which gets lines in pairs; then
  * they are in the first; a line 32 KiB away takes the place of one in the first level only. */
 static void test_cache(void **state)
@@ -451,28 +456,19 @@ static void test_cache(void **state)
     0x66, 0xA1, 0x3F, 0, 8, 0, /* mov 0x8003f, %ax: two lines that are there */
     0x0F, 0x0B,                /* ud2 */
   };
-  static const uint32_t references = 0x4F2E, misses = 0x412E;
-  struct program program = {.size = 0};
   struct rig rig;
 
   (void)state;
   rig_protected(&rig, "skylake");
-  emit(&program, walk, sizeof(walk));
-  assert_int_equal(counted(&rig, &program, references | USR | EN, false), 96);
-  assert_int_equal(counted(&rig, &program, references | USR | EN, false), 0);
-  assert_int_equal(counted(&rig, &program, misses | USR | EN, true), 0);
-  program.size = 0;
-  emit(&program, conflict, sizeof(conflict));
-  assert_int_equal(counted(&rig, &program, references | USR | EN, true), 2);
+  assert_int_equal(cache_counted(&rig, REFERENCES, walk, sizeof(walk), false), 96);
+  assert_int_equal(cache_counted(&rig, REFERENCES, walk, sizeof(walk), false), 0);
+  assert_int_equal(cache_counted(&rig, MISSES, walk, sizeof(walk), true), 0);
+  assert_int_equal(cache_counted(&rig, REFERENCES, conflict, sizeof(conflict), true), 2);
   rig_free(&rig);
   rig_protected(&rig, "skylake");
-  program.size = 0;
-  emit(&program, walk, sizeof(walk));
-  assert_int_equal(counted(&rig, &program, misses | USR | EN, false), 48);
-  program.size = 0;
-  emit(&program, conflict, sizeof(conflict));
-  assert_int_equal(counted(&rig, &program, misses | USR | EN, false), 1);
-  assert_int_equal(counted(&rig, &program, 0xC0 | USR | EN, false), 3);
+  assert_int_equal(cache_counted(&rig, MISSES, walk, sizeof(walk), false), 48);
+  assert_int_equal(cache_counted(&rig, MISSES, conflict, sizeof(conflict), false), 1);
+  assert_int_equal(cache_counted(&rig, 0xC0, conflict, sizeof(conflict), false), 3);
   assert_false(rig.cpu->counts_cache); /* and so it costs nothing now */
   rig_free(&rig);
 }
@@ -489,15 +485,12 @@ static void test_cache_flush(void **state)
     0x0F, 0xAE, 0x3D, 0, 0, 8, 0, /* for the next run */
     0x0F, 0x0B,                   /* ud2 */
   };
-  static const uint32_t references = 0x4F2E, misses = 0x412E;
-  struct program program = {.size = 0};
   struct rig rig;
 
   (void)state;
   rig_protected(&rig, "skylake");
-  emit(&program, flush, sizeof(flush));
-  assert_int_equal(counted(&rig, &program, references | USR | EN, false), 2);
-  assert_int_equal(counted(&rig, &program, misses | USR | EN, false), 2);
+  assert_int_equal(cache_counted(&rig, REFERENCES, flush, sizeof(flush), false), 2);
+  assert_int_equal(cache_counted(&rig, MISSES, flush, sizeof(flush), false), 2);
   rig_free(&rig);
 }
 

@@ -127,18 +127,25 @@ static void test_layout(void **state)
   }
 }
 
+/* Saves records, writes the depth, which clears them, and other state, and restores. */
+static void lbr_save_and_restore(struct rig *rig, unsigned depth)
+{
+  lbr_fill(rig);
+  assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
+  assert_int_equal(xsaves(rig, LBR_STATE), DONE);
+  assert_int_equal(wrmsr(rig, LBR_DEPTH, depth), DONE);
+  assert_int_equal(msr_of(rig, LBR_FROM + 3), 0);
+  assert_int_equal(wrmsr(rig, LBR_FROM, 0x50000), DONE);
+  assert_int_equal(wrmsr(rig, LBR_CTL, 0), DONE);
+  assert_int_equal(xrstors(rig, LBR_STATE), DONE);
+  assert_int_equal(msr_of(rig, LBR_CTL), 0x7F0006);
+}
+
 static void test_restored(void **state)
 {
   struct rig *rig = *state;
 
-  lbr_fill(rig);
-  assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
-  assert_int_equal(xsaves(rig, LBR_STATE), DONE);
-  assert_int_equal(wrmsr(rig, LBR_DEPTH, 32), DONE);
-  assert_int_equal(wrmsr(rig, LBR_CTL, 0), DONE);
-  assert_int_equal(msr_of(rig, LBR_FROM + 3), 0);
-  assert_int_equal(xrstors(rig, LBR_STATE), DONE);
-  assert_int_equal(msr_of(rig, LBR_CTL), 0x7F0006);
+  lbr_save_and_restore(rig, 32);
   assert_int_equal(msr_of(rig, LER_INFO), 7);
   for (unsigned i = 0; i < 32; i++) {
     assert_int_equal(msr_of(rig, LBR_FROM + i), 0x10000 + i);
@@ -152,15 +159,8 @@ static void test_other_depth(void **state)
 {
   struct rig *rig = *state;
 
-  lbr_fill(rig);
-  assert_int_equal(wrmsr(rig, XSS, LBR_STATE), DONE);
-  assert_int_equal(xsaves(rig, LBR_STATE), DONE);
-  assert_int_equal(wrmsr(rig, LBR_DEPTH, 8), DONE);
-  assert_int_equal(wrmsr(rig, LBR_FROM, 0x50000), DONE);
-  assert_int_equal(wrmsr(rig, LBR_CTL, 0), DONE);
-  assert_int_equal(xrstors(rig, LBR_STATE), DONE);
+  lbr_save_and_restore(rig, 8);
   assert_int_equal(msr_of(rig, LBR_DEPTH), 8);
-  assert_int_equal(msr_of(rig, LBR_CTL), 0x7F0006);
   assert_int_equal(msr_of(rig, LER_FROM), 0);
   assert_int_equal(msr_of(rig, LER_INFO), 0);
   for (unsigned i = 0; i < 8; i++)
