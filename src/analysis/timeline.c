@@ -14,14 +14,11 @@
 struct timeline_stream *timeline_stream_get(struct timeline *timeline, uint32_t number)
 {
   while (number >= timeline->count) {
-    struct timeline_stream *streams =
-      array_grow(timeline->streams, sizeof(*streams), timeline->count, &timeline->capacity);
+    struct timeline_stream *stream = array_append(&timeline->streams, &timeline->count, &timeline->capacity);
 
-    if (!streams)
+    if (!stream)
       return NULL;
-    timeline->streams = streams;
-    streams[timeline->count++] =
-      (struct timeline_stream){.last = {.kind = LB_BRANCH_KINDS}, .is_within = !timeline->options.from};
+    *stream = (struct timeline_stream){.last = {.kind = LB_BRANCH_KINDS}, .is_within = !timeline->options.from};
   }
   return stream_list_get(&timeline->list, number) ? &timeline->streams[number] : NULL;
 }
@@ -45,7 +42,7 @@ static int branches_note(struct timeline *timeline, const struct lb_trace_branch
 
 static int gap_note(struct timeline *timeline, const struct lb_trace_gap *gap)
 {
-  struct timeline_gap *gaps;
+  struct timeline_gap *added;
 
   timeline->has_loss = true;
   timeline->is_unfinished |= gap->reason == LB_TRACE_CUT;
@@ -60,11 +57,10 @@ static int gap_note(struct timeline *timeline, const struct lb_trace_gap *gap)
     timeline->gaps_left_out++;
     return 0;
   }
-  gaps = array_grow(timeline->gaps, sizeof(*gaps), timeline->gap_count, &timeline->gap_capacity);
-  if (!gaps)
+  added = array_append(&timeline->gaps, &timeline->gap_count, &timeline->gap_capacity);
+  if (!added)
     return -ENOMEM;
-  timeline->gaps = gaps;
-  gaps[timeline->gap_count++] = (struct timeline_gap){gap->stream, gap->reason, gap->first, gap->count};
+  *added = (struct timeline_gap){gap->stream, gap->reason, gap->first, gap->count};
   return 0;
 }
 

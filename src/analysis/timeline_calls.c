@@ -10,16 +10,7 @@
 
 static struct timeline_function *function_get(struct timeline *timeline, uint32_t number)
 {
-  while (number >= timeline->function_count) {
-    struct timeline_function *functions =
-      array_grow(timeline->functions, sizeof(*functions), timeline->function_count, &timeline->function_capacity);
-
-    if (!functions)
-      return NULL;
-    timeline->functions = functions;
-    functions[timeline->function_count++] = (struct timeline_function){0};
-  }
-  return &timeline->functions[number];
+  return array_at(&timeline->functions, number, &timeline->function_count, &timeline->function_capacity);
 }
 
 /* ---- entering ---- */
@@ -47,7 +38,7 @@ int timeline_call_count(struct timeline *timeline, const struct analysis_call *c
 static int call_enter(struct timeline *timeline, struct timeline_stream *stream, const struct analysis_call *call,
                       bool is_shown)
 {
-  struct timeline_frame *frames;
+  struct timeline_frame *frame;
 
   timeline->has_skipped |= call->depth + 1 >= ANALYSIS_CALLS_DEPTH_MAX; /* deeper calls would not be given */
   if (timeline->frames >= TIMELINE_FRAMES_MAX || stream->skipped) {
@@ -55,11 +46,10 @@ static int call_enter(struct timeline *timeline, struct timeline_stream *stream,
     timeline->has_skipped = true;
     return 0;
   }
-  frames = array_grow(stream->frames, sizeof(*frames), stream->count, &stream->capacity);
-  if (!frames)
+  frame = array_append(&stream->frames, &stream->count, &stream->capacity);
+  if (!frame)
     return -ENOMEM;
-  stream->frames = frames;
-  frames[stream->count++] = (struct timeline_frame){
+  *frame = (struct timeline_frame){
     .branch = call->branch,
     .instructions = call->instructions,
     .taken = branches_before(call),

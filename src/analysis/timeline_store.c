@@ -37,19 +37,12 @@ void timeline_store_done(struct timeline_store *store)
 /* Makes room for the stream. */
 static int stream_get(struct timeline_store *store, uint32_t stream)
 {
-  while (stream >= store->streams) {
-    void *tails = array_grow(store->tails, sizeof(*store->tails), store->streams, &store->streams_capacity), *rows;
+  size_t tails = store->streams, rows = store->streams;
 
-    if (!tails)
-      return -ENOMEM;
-    store->tails = tails;
-    rows = array_grow(store->rows, sizeof(*store->rows), store->streams, &store->rows_capacity);
-    if (!rows)
-      return -ENOMEM;
-    store->rows = rows;
-    store->tails[store->streams] = (struct timeline_tail){0};
-    store->rows[store->streams++] = (struct timeline_rows){0};
-  }
+  if (!array_at(&store->tails, stream, &tails, &store->streams_capacity) ||
+      !array_at(&store->rows, stream, &rows, &store->rows_capacity))
+    return -ENOMEM;
+  store->streams = rows;
   return 0;
 }
 
