@@ -142,15 +142,6 @@ static void shared_take(struct replay_arguments *arguments)
     arguments->format = REPORT_JSON;
 }
 
-static enum report_format format_option(const char *argument, struct argp_state *state)
-{
-  int format = report_format_find(argument);
-
-  if (format < 0)
-    argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
-  return (enum report_format)format;
-}
-
 static void arguments_check(const struct replay_arguments *arguments, struct argp_state *state)
 {
   bool is_windbg = arguments->format == REPORT_WINDBG || arguments->format == REPORT_WINDBG_OLD;
@@ -201,7 +192,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->options.is_from_start = true;
     return 0;
   case 'f':
-    arguments->format = format_option(argument, state);
+    arguments->format = option_format(argument, state);
     return 0;
   case ARGP_KEY_ARG:
     option_trace(&arguments->file, argument, state);

@@ -32,17 +32,13 @@ static const struct argp_child children[] = {SHARED_JSON, SHARED_OUTPUT, SHARED_
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct sim_arguments *arguments = state->input;
-  int format;
 
   switch (key) {
   case 'c':
     arguments->show.cpu = cli_option_cpu(argument);
     return 0;
   case 'f':
-    format = report_format_find(argument);
-    if (format < 0)
-      argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
-    arguments->show.format = (enum report_format)format;
+    arguments->show.format = option_format(argument, state);
     return 0;
   case ARGP_KEY_INIT:
     shared_options_give(state, children, &arguments->shared);

@@ -151,7 +151,6 @@ static error_t filter_parse(int key, char *argument, struct live_arguments *argu
 static error_t show_parse(int key, char *argument, const struct live_line *line, struct argp_state *state)
 {
   struct live_arguments *arguments = line->arguments;
-  int format;
 
   switch (key) {
   case KEY_NO_STOP:
@@ -167,10 +166,7 @@ static error_t show_parse(int key, char *argument, const struct live_line *line,
     arguments->count = number_option("--count", argument, UINT32_MAX, state);
     break;
   case 'f':
-    format = report_format_find(argument);
-    if (format < 0)
-      argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
-    line->show->format = (enum report_format)format;
+    line->show->format = option_format(argument, state);
     break;
   default:
     return ARGP_ERR_UNKNOWN;

@@ -180,7 +180,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     machine_option_dump(line->show, argument, state);
     break;
   case 'f':
-    machine_option_format(line->show, argument, state);
+    line->show->format = option_format(argument, state);
     break;
   case KEY_SYMBOLS:
     arguments->symbols = argument;

@@ -31,7 +31,6 @@ uint64_t machine_option_number(const char *name, const char *argument, uint64_t 
                                struct argp_state *state);
 void machine_option_until(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
 void machine_option_dump(struct machine_show *show, const char *argument, struct argp_state *state);
-void machine_option_format(struct machine_show *show, const char *argument, struct argp_state *state);
 void machine_option_recorder(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
 void machine_option_flat(struct machine_arguments *arguments, const char *argument, struct argp_state *state);
 void machine_option_module(struct machine_arguments *arguments, const char *argument, struct argp_state *state);

@@ -77,15 +77,6 @@ void machine_option_dump(struct machine_show *show, const char *argument, struct
   free(copy);
 }
 
-void machine_option_format(struct machine_show *show, const char *argument, struct argp_state *state)
-{
-  int format = report_format_find(argument);
-
-  if (format < 0)
-    argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
-  show->format = (enum report_format)format;
-}
-
 void machine_option_recorder(struct machine_arguments *arguments, const char *argument, struct argp_state *state)
 {
   int option = lb_option_find(argument);

@@ -123,6 +123,15 @@ void option_between(const char *argument, uint64_t *first, uint64_t *last, struc
     argp_error(state, "--between: the first number is greater than the last");
 }
 
+enum report_format option_format(const char *argument, struct argp_state *state)
+{
+  int format = report_format_find(argument);
+
+  if (format < 0)
+    argp_error(state, "no format '%s'; the formats are table, windbg, windbg-old, json", argument);
+  return (enum report_format)format;
+}
+
 void option_renamed(const char *old, const char *name)
 {
   if (!cli_is_quiet())

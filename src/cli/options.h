@@ -11,6 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "report/report.h"
+
 struct shared_options {
   uint64_t top;    /* --top: rows; UINT64_MAX: all of them, or the option was not given */
   uint64_t tail;   /* --tail: branches of each thread; UINT64_MAX: not given */
@@ -76,6 +78,9 @@ uint64_t option_size(const char *name, const char *argument, uint64_t least, uin
 
 /* "A..B", "A.." or "..B": numbers of branches for --between; a missing side is unchanged. */
 void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state);
+
+/* The name of a format for --format; anything else is a usage error. */
+enum report_format option_format(const char *argument, struct argp_state *state);
 
 /* Prints to stderr that an option has a new name. Old names are hidden in the help and work for one version. */
 void option_renamed(const char *old, const char *name);

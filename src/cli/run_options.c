@@ -113,15 +113,6 @@ static double seconds_option(const char *argument, struct argp_state *state)
   return value;
 }
 
-static enum report_format format_option(const char *argument, struct argp_state *state)
-{
-  int format = report_format_find(argument);
-
-  if (format < 0)
-    argp_error(state, "no format '%s'; the formats are table, json, windbg, windbg-old", argument);
-  return (enum report_format)format;
-}
-
 static void arguments_check(const struct run_line *line, struct argp_state *state)
 {
   const struct run_arguments *arguments = line->arguments;
@@ -172,7 +163,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->filter = argument;
     return 0;
   case 'f':
-    line->show->format = format_option(argument, state);
+    line->show->format = option_format(argument, state);
     return 0;
   case KEY_ALWAYS:
     arguments->is_always = true;

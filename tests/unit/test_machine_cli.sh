@@ -499,7 +499,7 @@ refuses 2 'number of seconds' --until seconds=-1 hello.bin
 refuses 2 '--until wants' --until text= hello.bin
 refuses 2 'wants one of live, final, all, none' --screen big hello.bin
 refuses 2 'wants one of lbr, ds, bts' --dump lbr,stack hello.bin
-refuses 2 "no format 'xml'" --format xml hello.bin
+refuses 2 "no format 'xml'; the formats are table, windbg, windbg-old, json" --format xml hello.bin
 refuses 2 'FILE@ADDRESS' --flat hello.bin
 refuses 2 'wants a number' --flat hello.bin@top
 refuses 2 '--kernel and --flat exclude each other' --kernel kernel.elf --flat hello.bin@0

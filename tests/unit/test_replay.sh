@@ -261,6 +261,7 @@ refuses()
 }
 refuses 2 'name a processor' scan.lbr
 refuses 2 'name a trace' --cpu haswell
+refuses 2 "no format 'xml'; the formats are table, windbg, windbg-old, json" --cpu haswell --format xml
 refuses 2 "no CPU 'hazwell'" --cpu hazwell scan.lbr
 refuses 2 "thread 0 has no branch $count" --cpu haswell --at "$count" scan.lbr
 refuses 2 'enters vowel 2000 times, not 2001' --cpu haswell --at vowel:2001 scan.lbr
