@@ -429,6 +429,6 @@ kept() # PROCESSES LIMIT POLLS
     done
     echo $least'
 }
-few=$(kept 60 0 100) && many=$(kept 420 $((few + 90000)) 5000) && [ "$few" -gt 0 ] && [ "$many" -le $((few + 90000)) ]
+few=$(kept 60 0 100) && many=$(kept 420 $((few + 90000)) 40000) && [ "$few" -gt 0 ] && [ "$many" -le $((few + 90000)) ]
 verdict "memory after 420 processes ($many kB) is not much more than after 60 ($few kB)" $?
 [ $failures -eq 0 ]
