@@ -8,7 +8,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,17 +17,6 @@
 #define FLUSHED 65536u
 
 /* ---- pieces ---- */
-
-void death_put(struct death_printer *printer, const char *format, ...)
-{
-  va_list list;
-
-  if (printer->error < 0)
-    return;
-  va_start(list, format);
-  printer->error = text_addv(printer->text, format, list);
-  va_end(list);
-}
 
 /* Prints a string from an untrusted source. */
 static void put_safe(struct death_printer *printer, const char *string)

@@ -6,6 +6,7 @@
 #ifndef REPORT_DEATH_H
 #define REPORT_DEATH_H
 
+#include "report/printer.h"
 #include "report/report.h"
 #include "symbol/symbol.h"
 
@@ -18,7 +19,7 @@ struct death_printer {
   const struct report_death_options *options;
 };
 
-void death_put(struct death_printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+#define death_put(printer, ...) report_put((printer)->text, &(printer)->error, __VA_ARGS__)
 
 /* Hands the text to `flush` if it has grown long. To be called between rows. */
 void death_flush(struct death_printer *printer);

@@ -16,7 +16,10 @@ struct printer {
   struct report_options options;
 };
 
-void printer_put(struct printer *printer, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Appends to a text, unless `error` holds an earlier failure, and sets `error`. */
+void report_put(struct text *text, int *error, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+#define printer_put(printer, ...) report_put((printer)->text, &(printer)->error, __VA_ARGS__)
 
 /* The symbol of an address. Returns false if there is none, or no symbols at all. */
 bool printer_symbol(const struct printer *printer, uint64_t address, const char **ret_name, uint64_t *ret_offset);

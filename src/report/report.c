@@ -49,14 +49,14 @@ int report_print(struct text *text, const struct lb_recorder *recorder, enum rep
   return printer.error;
 }
 
-void printer_put(struct printer *printer, const char *format, ...)
+void report_put(struct text *text, int *error, const char *format, ...)
 {
   va_list list;
 
-  if (printer->error < 0)
+  if (*error < 0)
     return;
   va_start(list, format);
-  printer->error = text_addv(printer->text, format, list);
+  *error = text_addv(text, format, list);
   va_end(list);
 }
 
