@@ -261,18 +261,6 @@ static void held_close(struct held *held)
 
 /* ---- gdb ---- */
 
-/* Whether that is really the process that we run. The number was in memory that the process can write to. */
-static bool process_is_ours(uint32_t process)
-{
-  static const char runtime[] = "/memfd:lbr-runtime";
-  char path[64], target[64];
-  ssize_t size;
-
-  snprintf(path, sizeof(path), "/proc/%u/exe", process);
-  size = readlink(path, target, sizeof(target));
-  return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
-}
-
 /* Serves the gdb that connects. */
 static void serve_at(struct held *held, const char *place)
 {

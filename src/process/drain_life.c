@@ -15,18 +15,6 @@
 #define LOOK_SECONDS 1.0 /* between two checks; also how long a thread must have been silent */
 #define EXEC_SECONDS 2.0 /* within which a program appears after execve, or a new thread */
 
-/* Is this one of the processes that run our runtime? */
-static bool process_is_ours(uint32_t process)
-{
-  static const char runtime[] = "/memfd:lbr-runtime";
-  char path[64], target[64];
-  ssize_t size;
-
-  snprintf(path, sizeof(path), "/proc/%u/exe", process);
-  size = readlink(path, target, sizeof(target));
-  return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
-}
-
 /* The state letter of a thread in /proc. Returns 0 if there is no such thread, -1 if the state is unknown. */
 static int thread_state(uint32_t process, uint32_t thread)
 {

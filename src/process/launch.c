@@ -63,6 +63,17 @@ static int runtime_open(void)
   return fd;
 }
 
+bool process_is_ours(uint32_t process)
+{
+  static const char runtime[] = "/memfd:lbr-runtime";
+  char path[64], target[64];
+  ssize_t size;
+
+  snprintf(path, sizeof(path), "/proc/%u/exe", process);
+  size = readlink(path, target, sizeof(target));
+  return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
+}
+
 static void control_fill(const struct process *process, const struct process_options *options,
                          const struct resolution *program)
 {

@@ -102,6 +102,9 @@ void process_done(struct process *process);
 /* Has the program destroyed the memory that it shares with lbr? Its contents are then meaningless. */
 bool process_is_destroyed(const struct process *process);
 
+/* Is this one of the processes that run our runtime? Check it for a number from memory that a program can write to. */
+bool process_is_ours(uint32_t process);
+
 /* guard.c, for launch.c: between these two calls, a truncation of the shared file does not kill lbr. */
 void process_guard(const struct process *process);
 void process_unguard(const struct process *process);
