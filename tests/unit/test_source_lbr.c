@@ -160,12 +160,12 @@ static void test_problems(void **state)
     int open, map, go;
     const char *text, *advice;
   } cases[] = {
-    {SOURCE_LBR, -EACCES, 0, 0, "refuses", "perf_event_paranoid"},
+    {SOURCE_LBR, -EACCES, 0, 0, "does not permit", "perf_event_paranoid"},
     {SOURCE_LBR, -ENOENT, 0, 0, "no such device", "--source software"},
     {SOURCE_LBR, -EOPNOTSUPP, 0, 0, "does not offer", "--source software"},
     {SOURCE_LBR, -ENOSYS, 0, 0, "seccomp", "--source software"},
     {SOURCE_LBR, -EMFILE, 0, 0, "too many files", "ulimit -n"},
-    {SOURCE_LBR, -EBUSY, 0, 0, "somebody else", "try again"},
+    {SOURCE_LBR, -EBUSY, 0, 0, "in use", "try again"},
     {SOURCE_LBR, 0, -EPERM, 0, "locked memory", "ulimit -l"},
     {SOURCE_PT, 0, 0, 0, "no such device", "--source software"},
     {SOURCE_BTS, 0, 0, 0, "no such device", "--source software"},
