@@ -183,11 +183,12 @@ for source in software block-step; do
   verdict "run --source $source: the title of what died" $?
 done
 
-# A process that SIGKILL ends cannot say anything any more: its title was read while it lived. It is in the file by then.
+# A process that SIGKILL ends cannot say anything any more: its title was read while it lived. It is in the file by then, and
+# the process has said its number, which may come later.
 "$lbr" record -q -o killed.lbr ./titles wait padding >told &
 recorder=$!
 for _ in $(seq 600); do
-  grep -qaF 'titles: waits' killed.lbr.incomplete 2>/dev/null && break
+  [ -s told ] && grep -qaF 'titles: waits' killed.lbr.incomplete 2>/dev/null && break
   sleep 0.1
 done
 kill -KILL "$(cut -d '|' -f 1 told)"
