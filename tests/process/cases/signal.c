@@ -560,12 +560,20 @@ static int masked_thread(void)
   return 0;
 }
 
+/* Whoever joins it has to wait for it. */
+static void *thread_mask_late(void *argument)
+{
+  thread_mask(argument);
+  usleep(500000);
+  return argument;
+}
+
 /* It may come before anybody waits: it stays pending. The same branches in every run. */
 static int pending_thread(void)
 {
   pthread_t thread;
   block(SIG_BLOCK, SIGUSR2);
-  pthread_create(&thread, NULL, thread_mask, NULL);
+  pthread_create(&thread, NULL, thread_mask_late, NULL);
   kill(getpid(), SIGUSR2);
   pthread_join(thread, NULL);
   return 0;
