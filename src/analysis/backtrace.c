@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The branches of a thread are given to calls.c as a trace with one stream, after the modules at their addresses. A
- * file that was unmapped counts only if no newer one was mapped there, because the end of the stack is wanted.
+ * Feeds the modules and then the branches of one thread to calls.c, as a trace with one stream. The backtrace is that
+ * of the thread's end. A file that was unmapped is therefore used only if no other file was mapped at its place later.
  */
 #include "analysis/backtrace.h"
 

@@ -2,7 +2,7 @@
  *
  * The meaning of a branch for the stack of its stream. Nearly all branches stay in their function. The meaning of a
  * branch, and the number of instructions before it, are cached in a hash table by three addresses: the target of the
- * previous branch, the branch, and its target. Such a branch costs one lookup.
+ * previous branch, the branch, and its target. A branch that stays in its function costs one lookup.
  */
 #ifndef ANALYSIS_CALLS_EDGE_H
 #define ANALYSIS_CALLS_EDGE_H

@@ -10,7 +10,7 @@
 
 #include "base/base.h"
 
-/* Flags of a function. IS_GIVEN is set for an entered function that is wanted. */
+/* Flags of a function. IS_GIVEN marks an entry of the stack whose function passed the filter when it was entered. */
 enum { IS_JUDGED = 1 << 0, IS_FUNCTION = 1 << 1, IS_MODULE = 1 << 2, IS_GIVEN = 1 << 3 };
 
 struct bytes {

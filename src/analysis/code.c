@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Instructions between branches, decoded on first use. Counts are cached in a hash table of fixed size, because a
- * program runs the same pieces again and again. Overlapping pieces share decoded grains: 64 bytes with a bit for each
- * instruction, found by the byte at which the first one begins.
+ * program runs the same pieces again and again. Pieces that overlap share what was decoded: a grain covers 64 bytes of
+ * code, has a bit for each instruction in them, and is found by the address of the first instruction.
  */
 #include "analysis/code.h"
 

@@ -28,8 +28,8 @@ struct analysis_piece {
 
 struct analysis_places {
   void *data; /* handed to the functions */
-  /* What is at an address of a thread's address space. Returns false, touching nothing, if nothing is known. The
-   * strings are fit to be printed, and good until the report is printed. */
+  /* Finds what is at an address of an address space. Returns false if that is not known; `*ret_place` is then
+   * unchanged. The strings can be printed as they are, and stay valid until the report is printed. */
   bool (*find)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place);
   /* The bytes of code there. Returns how many there are, at most `size`. */
   size_t (*code)(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size);
