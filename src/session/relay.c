@@ -5,7 +5,7 @@
  * - those that the terminal sends: the kernel sends them to the whole foreground process group;
  * - those that the program, or a process that it started, sends: "kill 0" would hit the program twice;
  * - the one that lbr keeps for itself.
- * A signal that comes before the program exists is kept, the terminal's too.
+ * A signal that comes before the program exists is kept, the terminal's too, with the value that its sender gave it.
  */
 #include "session/relay.h"
 
@@ -23,6 +23,7 @@
 enum {
   SIGNALS = 65,
   ANCESTORS = 1024, /* ancestors of a sender that are checked */
+  EARLY = 256,      /* signals that are kept in order and with their values; of more, only the number is */
   STAT_BYTES = 512, /* of /proc/PID/stat: number, name, state and parent are in its first 60 */
 };
 
@@ -48,7 +49,9 @@ static int own_signal;
 static volatile sig_atomic_t own_came, child_changed, continued, is_suspended; /* Ctrl-Z at the terminal */
 static volatile sig_atomic_t is_stopping;    /* lbr stops itself: SIGCONT is for relay_follow */
 static volatile sig_atomic_t asked[SIGNALS]; /* number of signals from outside */
-static volatile sig_atomic_t kept[SIGNALS];  /* number of signals that wait for the start of the program */
+static siginfo_t early[EARLY];               /* signals that wait for the start of the program, in order of arrival */
+static volatile sig_atomic_t early_count;
+static volatile sig_atomic_t kept[SIGNALS]; /* number of signals that found `early` full */
 
 static volatile sig_atomic_t program;    /* its process number; 0: not started, or ended */
 static volatile sig_atomic_t program_fd; /* its pidfd: its number may be reused after its end; -1 if none */
@@ -148,6 +151,20 @@ static bool is_for_program(int number, const siginfo_t *info)
   return info->si_code > 0 ? !program_has(number) : !is_ours(info->si_pid);
 }
 
+/* Only sigqueue(3) gives a signal a value. */
+static void signal_forward(int number, siginfo_t *info)
+{
+  program_signal(number, info->si_code == SI_QUEUE ? info : NULL);
+}
+
+static void signal_keep(int number, const siginfo_t *info)
+{
+  if (early_count < EARLY)
+    early[early_count++] = *info;
+  else
+    kept[number]++;
+}
+
 static void signal_take(int number, siginfo_t *info)
 {
   bool is_from_process = info->si_code <= 0;
@@ -164,9 +181,9 @@ static void signal_take(int number, siginfo_t *info)
   if (has_ended || !is_for_program(number, info))
     return;
   if (!program)
-    kept[number]++;
+    signal_keep(number, info);
   else
-    program_signal(number, info->si_code == SI_QUEUE ? info : NULL);
+    signal_forward(number, info);
 }
 
 static void signal_handler(int number, siginfo_t *info, void *context)
@@ -243,6 +260,16 @@ void relay_start(int own)
   mask_fill(SIG_UNBLOCK, NULL);
 }
 
+static void kept_forward(void)
+{
+  for (int i = 0; i < early_count; i++)
+    signal_forward(early[i].si_signo, &early[i]);
+  early_count = 0;
+  for (int number = 1; number < SIGNALS; number++)
+    for (; kept[number] > 0; kept[number]--)
+      program_signal(number, NULL);
+}
+
 void relay_to(int process, bool is_traced)
 {
   sigset_t old;
@@ -251,9 +278,7 @@ void relay_to(int process, bool is_traced)
   program_fd = pidfd_open(process, 0);
   program = process;
   is_program_traced = is_traced;
-  for (int number = 1; number < SIGNALS; number++)
-    for (; kept[number] > 0; kept[number]--)
-      program_signal(number, NULL);
+  kept_forward();
   sigprocmask(SIG_SETMASK, &old, NULL);
 }
 

@@ -2,8 +2,8 @@
  *
  * told [WORD...]: says which signals it gets, for test_relay.py. "ready NUMBER", its process number, and then "got
  * NAME" for each; SIGTERM ends it with status 7. Words: "+NAME" catches a signal (SIGTERM always is), "-NAME" ignores
- * one, "group=NAME" sends one to its own process group, "stop" stops itself, "list" prints which signals are ignored
- * and which are blocked, and ends.
+ * one, "group=NAME" sends one to its own process group, "open" unblocks all, "stop" stops itself, "list" prints which
+ * signals are ignored and which are blocked, and ends.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -82,10 +82,20 @@ static void word_before(const char *word)
     signal(number_of(word + 1), SIG_IGN);
 }
 
+static void mask_open(void)
+{
+  sigset_t none;
+
+  sigemptyset(&none);
+  sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 static void word_after(const char *word)
 {
   if (!strncmp(word, "group=", 6))
     kill(0, number_of(word + 6));
+  else if (!strcmp(word, "open"))
+    mask_open();
   else if (!strcmp(word, "stop"))
     raise(SIGSTOP);
 }

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_relay.py LBR TOLD: signals to lbr run and lbr record, and from the terminal. What is expected is what the same
 program gets when it runs alone: each case is tried that way first, with the signal sent to the program itself."""
+import ctypes
 import fcntl
 import os
 import pty
@@ -20,6 +21,7 @@ WAYS = {"alone": [], "run": [LBR, "run"], "record": [LBR, "record", "-q", "-o", 
 SOURCES = {"run block-step": [LBR, "run", "--source", "block-step"],
            "record block-step": [LBR, "record", "-q", "--source", "block-step", "-o", "t.lbr"]}
 os.environ["LBR_SINGLE_STEPS"] = "1"  # where the processor cannot step by blocks
+LIBC = ctypes.CDLL(None)
 failures = 0
 
 
@@ -186,6 +188,55 @@ def test_early():
             os.kill(program.pid, signal.SIGTERM)
             statuses.add(program.end()[1])
         verdict(f"{way}: SIGTERM at the start", statuses <= {-signal.SIGTERM, 7}, statuses)
+
+
+def queue_before(queued):
+    """Returns what a child is to call before it executes a program: it waits until another process has queued these
+    signals to it."""
+    asks, answers = os.pipe(), os.pipe()
+    sender = os.fork()
+    if sender == 0:
+        os.close(asks[1])
+        process = int(Lines(asks[0]).next())
+        is_done = all(LIBC.sigqueue(process, int(number), ctypes.c_void_p(value)) == 0 for number, value in queued)
+        os.write(answers[1], b"\n")
+        os._exit(not is_done)
+
+    def wait():
+        os.write(asks[1], b"%d\n" % os.getpid())
+        os.read(answers[0], 1)
+
+    return wait, sender, (*asks, *answers)
+
+
+def queued_early(way, queued, words, heard):
+    """What the program says of signals that are queued, and blocked, before lbr is executed: lbr gets them as soon as it
+    catches signals, and cannot have started the program yet. They wait in the program until it unblocks them. `heard`: how
+    many it must get before SIGTERM, which would overtake them."""
+    wait, sender, fds = queue_before(queued)
+    program = Program(way, *words, "open", blocked={number for number, _ in queued}, before=wait).ready()
+    for fd in fds:
+        os.close(fd)
+    is_sent = os.waitstatus_to_exitcode(os.waitpid(sender, 0)[1]) == 0
+    said = [program.lines.next() for _ in range(heard)]
+    os.kill(program.pid, signal.SIGTERM)
+    rest, status = program.end()
+    return is_sent, said + rest, status
+
+
+def test_early_values():
+    """Natively the lower number comes first, those of one number in the order in which they were sent, and a signal that
+    is not a real-time signal only once."""
+    queued = [(40, 1), (36, 2), (40, 3), (36, 4), (signal.SIGUSR1, 5), (signal.SIGUSR1, 6), (64, 7), (36, 8)]
+    heard = ["USR1 5", "36 2", "36 4", "36 8", "40 1", "40 3", "64 7", "TERM"]
+    for way in (*WAYS, *SOURCES):
+        result = queued_early(way, queued, ["+USR1", "+36", "+40", "+64"], len(heard) - 1)
+        verdict(f"{way}: queued signals that come before the program exists",
+                result == (True, ["got " + word for word in heard], 7), result)
+    for way in WAYS:
+        is_sent, said, status = queued_early(way, [(36, value) for value in range(300)], ["+36"], 300)
+        verdict(f"{way}: 300 queued signals that come before the program exists",
+                is_sent and status == 7 and said[:200] == [f"got 36 {value}" for value in range(200)] and len(said) == 301, said)
 
 
 def test_alarm():
@@ -362,8 +413,8 @@ def test_hangup():
 def main():
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for test in (test_sent, test_ignored, test_default, test_value, test_group, test_early, test_alarm, test_stop, test_keys,
-                     test_suspend, test_hangup):
+        for test in (test_sent, test_ignored, test_default, test_value, test_group, test_early, test_early_values, test_alarm,
+                     test_stop, test_keys, test_suspend, test_hangup):
             test()
     sys.exit(failures > 0)
 
