@@ -6,6 +6,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +25,7 @@ enum {
   DEFAULT_PART = 256 << 10,
   DEFAULT_PART_ALL = 1 << 20,
   HIGH_FD = 900,
+  PROCESS_FAILURE = 125,
 };
 
 /* With a drain (`_all`), notes are freed as soon as they are read. Without one they stay in memory. */
@@ -218,58 +221,68 @@ static int status_of(unsigned error)
   return statuses[error];
 }
 
-/* Reports a failure through the pipe, which execveat closes. A program that cannot be executed ends here with the same
- * status as in the runtime. */
-static _Noreturn void child_run(struct command *command, int runtime_fd, int shared_fd, int report_fd,
-                                char *const environment[])
+/* What lbr and the child share until the child executes the runtime. */
+struct birth {
+  struct command *command;
+  int runtime_fd, shared_fd;
+  char *const *environment;
+  void (*begin)(void);
+  sigset_t mask; /* lbr's own */
+  int error;     /* the reason why it could not */
+};
+
+/* Runs in the child, which shares lbr's memory. Returns the child's exit status. A program that cannot be executed ends
+ * here with the same status as in the runtime. */
+static int child_run(void *data)
 {
+  struct birth *birth = data;
+  struct command *command = birth->command;
+
+  if (birth->begin)
+    birth->begin();
+  else
+    sigprocmask(SIG_SETMASK, &birth->mask, NULL);
   if (command->program.error)
-    _exit(status_of(command->program.error));
-  int fd = fd_raise(shared_fd);
+    return status_of(command->program.error);
+  int fd = fd_raise(birth->shared_fd);
   if (fd >= 0) {
     command_set_fd(command, fd);
-    execveat(runtime_fd, "", command->words, environment, AT_EMPTY_PATH);
+    execveat(birth->runtime_fd, "", command->words, birth->environment, AT_EMPTY_PATH);
   }
-  int error = errno;
-  if (write_all(report_fd, (const uint8_t *)&error, sizeof(error)) < 0)
-    _exit(125);
-  _exit(125);
+  birth->error = errno;
+  return PROCESS_FAILURE;
 }
 
-/* Returns 0 once the child runs, or the child's -errno. */
-static int child_await(int pid, int report_fd)
+/* Like vfork(2), which is cheaper than fork(2): nothing is copied, and this thread waits until the child executes the
+ * runtime or ends. No handler of lbr may run in the child, so signals are blocked until `begin` has taken the handlers
+ * away. Returns the child's number, or -errno. */
+static int child_clone(struct birth *birth)
 {
-  int error;
-  ssize_t size;
+  enum { STACK_SIZE = 64 << 10 };
+  sigset_t all;
+  char *stack = malloc(STACK_SIZE);
 
-  do
-    size = read(report_fd, &error, sizeof(error));
-  while (size < 0 && errno == EINTR);
-  if (size != sizeof(error))
-    return 0;
+  if (!stack)
+    return -ENOMEM;
+  sigfillset(&all);
+  sigprocmask(SIG_BLOCK, &all, &birth->mask);
+  int pid = clone(child_run, stack + STACK_SIZE, CLONE_VM | CLONE_VFORK | SIGCHLD, birth);
+  int result = pid < 0 ? -errno : pid;
+  sigprocmask(SIG_SETMASK, &birth->mask, NULL);
+  free(stack);
+  return result;
+}
+
+/* Returns the child's number once it runs, or -errno. */
+static int child_start(struct birth *birth)
+{
+  int pid = child_clone(birth);
+
+  if (pid < 0 || !birth->error)
+    return pid;
   while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
     ;
-  return error > 0 ? -error : -EIO;
-}
-
-static int child_start(struct command *command, int runtime_fd, int shared_fd, char *const environment[])
-{
-  int report[2];
-
-  if (pipe2(report, O_CLOEXEC) < 0)
-    return -errno;
-  int pid = fork();
-  if (pid == 0)
-    child_run(command, runtime_fd, shared_fd, report[1], environment);
-  int result = pid < 0 ? -errno : pid;
-  close(report[1]);
-  if (pid > 0) {
-    int failure = child_await(pid, report[0]);
-
-    result = failure < 0 ? failure : pid;
-  }
-  close(report[0]);
-  return result;
+  return -birth->error;
 }
 
 /* ---- whole ---- */
@@ -306,7 +319,11 @@ int process_launch(const struct process_options *options, const char *path, char
   result = shared_fd = shared_open(&process, options, &command->program);
   if (result < 0)
     goto out;
-  result = process.pid = child_start(command, runtime_fd, shared_fd, environment);
+  result = process.pid = child_start(&(struct birth){.command = command,
+                                                     .runtime_fd = runtime_fd,
+                                                     .shared_fd = shared_fd,
+                                                     .environment = environment,
+                                                     .begin = options->begin});
 out:
   if (shared_fd >= 0)
     close(shared_fd);

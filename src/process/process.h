@@ -73,6 +73,9 @@ struct process_options {
   bool is_held;       /* a thread that a signal kills waits for process_release before it ends its process */
   uint32_t part_size; /* bytes of one of the four parts of a thread's log, a power of two from 64 KiB to 256 MiB; 0: 256
                          KiB, with is_all 1 MiB */
+  void (*begin)(void); /* called in the child before it executes the program. The child shares lbr's memory, and lbr
+                          waits meanwhile. All signals are blocked: it sets the mask and the dispositions that the
+                          program inherits. NULL: the program inherits those of lbr */
 };
 
 /* A program that was started, and the memory that it shares with lbr. The sizes here are lbr's own, since the program

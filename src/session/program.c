@@ -5,7 +5,6 @@
 #include "session/program.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "session/relay.h"
 
 /* ---- its path ---- */
 
@@ -126,14 +126,21 @@ static void file_limit_raise(void)
   is_raised = setrlimit(RLIMIT_FSIZE, &none) == 0 || setrlimit(RLIMIT_FSIZE, &most) == 0;
 }
 
+static void child_begin(void)
+{
+  file_limit_restore();
+  relay_begin();
+}
+
 int program_launch(const struct process_options *options, const char *path, char *const arguments[],
                    struct process *ret_process)
 {
+  struct process_options own = *options;
   int r;
 
+  own.begin = child_begin;
   file_limit_raise();
-  pthread_atfork(NULL, NULL, file_limit_restore);
-  r = process_launch(options, path, arguments, environ, ret_process);
+  r = process_launch(&own, path, arguments, environ, ret_process);
   file_limit_restore();
   is_raised = false;
   if (r == -EFBIG)

@@ -337,6 +337,12 @@ void relay_restore(void)
   sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
 
+void relay_begin(void)
+{
+  has_forked = 1;
+  relay_restore();
+}
+
 /* ---- job control ---- */
 
 /* Without a terminal nothing waits for lbr to stop, and nothing would continue it. A sender of SIGSTOP knows the

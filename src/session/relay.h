@@ -9,10 +9,14 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Catches signals, before the program is started; until relay_to they are kept. Every process that lbr forks from now
- * on gets the dispositions and the signal mask that lbr itself was started with. `own`: a signal that lbr keeps for
- * itself, 0: none. */
+/* Catches signals, before the program is started; until relay_to they are kept. Every process that lbr makes by fork(2)
+ * from now on gets the dispositions and the signal mask that lbr itself was started with. `own`: a signal that lbr
+ * keeps for itself, 0: none. */
 void relay_start(int own);
+
+/* For a child that shares lbr's memory, where nothing happens at a fork: to be called in the child before it executes
+ * the program, with all signals blocked. */
+void relay_begin(void);
 
 /* The program runs: forwards the signals that were kept, and from now on each signal at once. `is_traced`: lbr is the
  * program's tracer, whose waitpid(2) must not be disturbed. */
