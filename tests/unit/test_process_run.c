@@ -421,6 +421,21 @@ static void test_long(void **state)
   outcome_done(&outcome);
 }
 
+/* The runtime learns from full parts of the log. It must not take a half of an event's address for a step. */
+static void test_events(void **state)
+{
+  (void)state;
+  const char *path = program_path("events");
+  char *const arguments[] = {(char *)path, NULL};
+  struct outcome outcome;
+  run_recorded(path, arguments, PROCESS_PART_LEAST, &outcome);
+  assert_int_equal(outcome.error, PROCESS_E_NONE);
+  assert_true(WIFEXITED(outcome.status));
+  assert_int_equal(WEXITSTATUS(outcome.status), 42);
+  assert_true(outcome.list.is_cut);
+  outcome_done(&outcome);
+}
+
 /* ---- what is refused ---- */
 
 static void expect_error(const char *path, unsigned error, int status)
@@ -812,6 +827,7 @@ int main(void)
     cmocka_unit_test(test_exec),
     cmocka_unit_test(test_signal),
     cmocka_unit_test(test_long),
+    cmocka_unit_test(test_events),
     cmocka_unit_test(test_refuse),
     cmocka_unit_test(test_bad_files),
     cmocka_unit_test(test_random_headers),

@@ -166,7 +166,8 @@ static void count_path(struct sample *sample, uint32_t head, uint32_t end)
   }
 }
 
-/* Walks like src/trace/path.c. Our own log is as trustworthy as our own memory. */
+/* Walks like src/trace/path.c. Our own log is as trustworthy as our own memory. Steps that are not mapped are left out
+ * all the same: this runs in the handler of SIGSEGV, where a fault ends the program. */
 static void count_entries(struct sample *sample, const uint32_t *entries)
 {
   const struct lb_step *steps = sample->runtime->steps;
@@ -179,7 +180,7 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
       i += LB_ENTRY_EVENT_WORDS;
       running = open = 0;
     }
-    if (!number || number >= sample->runtime->step_capacity)
+    if (!number || !share_has_step(sample->runtime, number))
       continue;
     const struct lb_step *step = &steps[number];
     if (!(step->flags & LB_STEP_HEAD)) {
@@ -212,9 +213,21 @@ static bool is_worth_while(const struct runtime *runtime, const struct sample *s
          age > made / UNITS_A_PART;
 }
 
+/* Where the last entries of a part begin, SAMPLE at most: not within an event. Only from the beginning of the part,
+ * where an entry begins, is this certain: a word of an event may have any value. */
+static uint32_t sample_start(const uint32_t *entries, uint32_t count)
+{
+  uint32_t at = 0;
+
+  while (at < count && count - at > SAMPLE)
+    at += entries[at] == LB_ENTRY_EVENT ? 1 + LB_ENTRY_EVENT_WORDS : 1;
+  return at < count ? at : count;
+}
+
 static void look(struct runtime *runtime, const uint32_t *entries, uint32_t count)
 {
-  struct sample sample = {.runtime = runtime, .entries = count < SAMPLE ? count : SAMPLE};
+  uint32_t start = sample_start(entries, count);
+  struct sample sample = {.runtime = runtime, .entries = count - start};
   uint32_t pause = runtime->samples < PAUSE_MOST ? runtime->samples + 1 : PAUSE_MOST;
 
   runtime->samples++;
@@ -223,7 +236,7 @@ static void look(struct runtime *runtime, const uint32_t *entries, uint32_t coun
     memset(runtime->habits, 0, HABITS * sizeof(struct habit) + FILTER / 8);
     runtime->habit_count = 0;
   }
-  count_entries(&sample, entries + count - sample.entries);
+  count_entries(&sample, entries + start);
   if (!is_worth_while(runtime, &sample))
     return;
   runtime->generation_units = runtime->units_made;

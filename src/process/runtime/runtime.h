@@ -240,6 +240,9 @@ void share_init(struct runtime *runtime);
  * mapped. */
 bool share_steps(struct runtime *runtime, uint32_t first, uint32_t end);
 
+/* Whether the step with this number is mapped. */
+bool share_has_step(const struct runtime *runtime, uint32_t number);
+
 /* The address of the bytes of notes from `at` on, good until the next call; NULL: they cannot be mapped. */
 uint8_t *share_note(struct runtime *runtime, uint64_t at, uint64_t size);
 

@@ -70,6 +70,13 @@ bool share_steps(struct runtime *runtime, uint32_t first, uint32_t end)
   return true;
 }
 
+bool share_has_step(const struct runtime *runtime, uint32_t number)
+{
+  uint32_t piece = number / STEPS_PIECE;
+
+  return number < runtime->step_capacity && runtime->steps_mapped[piece / 8] >> piece % 8 & 1;
+}
+
 /* ---- notes ---- */
 
 static bool notes_map(struct runtime *runtime, uint64_t at, uint64_t size)
