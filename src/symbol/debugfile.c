@@ -5,7 +5,6 @@
  * allowed, a server is asked (fetch.c).
  */
 #include <errno.h>
-#include <gelf.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,7 +104,7 @@ static bool build_id_try(const struct debug_search *search, struct elf_file *ret
 static void link_read(struct debug_search *search)
 {
   Elf_Scn *scn = elf_section(search->file->elf, ".gnu_debuglink");
-  Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
+  Elf_Data *data = scn ? sym_elf_rawdata(scn, NULL) : NULL;
   size_t length;
 
   if (!data || !data->d_buf)
@@ -165,7 +164,7 @@ int debug_file_open(const struct elf_file *file, const struct symbol_layout *lay
 bool debug_alt_is_usable(const struct elf_file *file)
 {
   Elf_Scn *scn = elf_section(file->elf, ".gnu_debugaltlink");
-  Elf_Data *data = scn ? elf_rawdata(scn, NULL) : NULL;
+  Elf_Data *data = scn ? sym_elf_rawdata(scn, NULL) : NULL;
   const char *name = data ? data->d_buf : NULL;
   char self[32], folder[PATH_MAX] = "";
   struct stat status;

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -39,8 +38,8 @@ static bool symbol_is_code(Elf *elf, const GElf_Sym *symbol, GElf_Shdr *section)
     return false;
   if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE)
     return false;
-  scn = elf_getscn(elf, symbol->st_shndx);
-  return scn && gelf_getshdr(scn, section) && (section->sh_flags & SHF_EXECINSTR);
+  scn = sym_elf_getscn(elf, symbol->st_shndx);
+  return scn && sym_gelf_getshdr(scn, section) && (section->sh_flags & SHF_EXECINSTR);
 }
 
 /* The length without the version that linkers append to names: hcreate@@GLIBC_2.2.5. A name that is too long is cut
@@ -63,7 +62,7 @@ static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
 
   if (!symbol_is_code(elf, symbol, &section))
     return 0;
-  name = elf_strptr(elf, names, symbol->st_name);
+  name = sym_elf_strptr(elf, names, symbol->st_name);
   if (!name)
     return 0;
   new.rank = symbol_rank(symbol, name);
@@ -76,13 +75,13 @@ static int symbol_add(struct symbol_table *table, Elf *elf, const GElf_Sym *symb
 
 static int section_read(struct symbol_table *table, Elf *elf, Elf_Scn *scn, const GElf_Shdr *section, uint32_t *work)
 {
-  Elf_Data *data = elf_getdata(scn, NULL);
+  Elf_Data *data = sym_elf_getdata(scn, NULL);
   GElf_Sym symbol;
   int r = 0;
 
   if (!data || data->d_type != ELF_T_SYM)
     return 0;
-  for (int i = 0; r >= 0 && gelf_getsym(data, i, &symbol); i++)
+  for (int i = 0; r >= 0 && sym_gelf_getsym(data, i, &symbol); i++)
     r = ++*work > LOOKED_AT_MAX ? LB_E_TOO_BIG : symbol_add(table, elf, &symbol, section->sh_link);
   return r;
 }
@@ -94,8 +93,8 @@ int elf_symbols(struct symbol_table *table, Elf *elf, unsigned type)
   uint32_t work = 0;
   int r = 0;
 
-  while (r >= 0 && (scn = elf_nextscn(elf, scn)))
-    if (gelf_getshdr(scn, &section) && section.sh_type == type)
+  while (r >= 0 && (scn = sym_elf_nextscn(elf, scn)))
+    if (sym_gelf_getshdr(scn, &section) && section.sh_type == type)
       r = section_read(table, elf, scn, &section, &work);
   return r;
 }
@@ -106,12 +105,12 @@ static int segments_read(struct symbol_table *table, Elf *elf)
   size_t count = 0;
   int r = 0;
 
-  if (elf_getphdrnum(elf, &count) < 0)
+  if (sym_elf_getphdrnum(elf, &count) < 0)
     return 0;
   for (size_t i = 0; r >= 0 && i < count && i < SEGMENTS_MAX; i++) {
     GElf_Phdr program;
 
-    if (gelf_getphdr(elf, (int)i, &program) && program.p_type == PT_LOAD && program.p_paddr != program.p_vaddr)
+    if (sym_gelf_getphdr(elf, (int)i, &program) && program.p_type == PT_LOAD && program.p_paddr != program.p_vaddr)
       r = symbol_table_add_segment(table, &(struct symbol_segment){program.p_paddr, program.p_vaddr, program.p_memsz});
   }
   return r;
@@ -143,11 +142,11 @@ static int sections_check(const struct elf_file *file)
   GElf_Shdr section;
   GElf_Chdr chunk;
 
-  while ((scn = elf_nextscn(file->elf, scn))) {
-    if (!gelf_getshdr(scn, &section) || section.sh_type == SHT_NOBITS || section.sh_size > file->size)
+  while ((scn = sym_elf_nextscn(file->elf, scn))) {
+    if (!sym_gelf_getshdr(scn, &section) || section.sh_type == SHT_NOBITS || section.sh_size > file->size)
       continue;
     packed += section.sh_size;
-    if ((section.sh_flags & SHF_COMPRESSED) && gelf_getchdr(scn, &chunk))
+    if ((section.sh_flags & SHF_COMPRESSED) && sym_gelf_getchdr(scn, &chunk))
       unpacked = chunk.ch_size > ELF_UNPACKED_MAX ? UINT64_MAX : unpacked + chunk.ch_size;
     if (packed > 2 * file->size || unpacked > ELF_UNPACKED_MAX)
       return LB_E_TOO_BIG;
@@ -157,7 +156,7 @@ static int sections_check(const struct elf_file *file)
 
 static int file_check(const struct elf_file *file)
 {
-  bool is_elf = file->elf && elf_kind(file->elf) == ELF_K_ELF && gelf_getclass(file->elf) != ELFCLASSNONE;
+  bool is_elf = file->elf && sym_elf_kind(file->elf) == ELF_K_ELF && sym_gelf_getclass(file->elf) != ELFCLASSNONE;
 
   return is_elf ? sections_check(file) : LB_E_BAD_SYNTAX;
 }
@@ -168,8 +167,11 @@ int elf_open(struct elf_file *file, const void *bytes, size_t size)
   if (!file->copy)
     return -ENOMEM;
   memcpy(file->copy, bytes, size);
-  if (elf_version(EV_CURRENT) != EV_NONE)
-    file->elf = elf_memory(file->copy, size);
+  int r = elfutils_load(ELFUTILS_ELF);
+  if (r < 0)
+    return r;
+  if (sym_elf_version(EV_CURRENT) != EV_NONE)
+    file->elf = sym_elf_memory(file->copy, size);
   return file_check(file);
 }
 
@@ -194,16 +196,19 @@ int elf_open_path(struct elf_file *file, const char *path)
   /* The path may name a pipe or a terminal. */
   *file = (struct elf_file){.fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)};
   r = file->fd < 0 ? -errno : file_stat(file);
+  if (r >= 0)
+    r = elfutils_load(ELFUTILS_ELF);
   if (r < 0)
     return r;
-  if (elf_version(EV_CURRENT) != EV_NONE)
-    file->elf = elf_begin(file->fd, ELF_C_READ, NULL);
+  if (sym_elf_version(EV_CURRENT) != EV_NONE)
+    file->elf = sym_elf_begin(file->fd, ELF_C_READ, NULL);
   return file_check(file);
 }
 
 void elf_close(struct elf_file *file)
 {
-  elf_end(file->elf);
+  if (file->elf)
+    sym_elf_end(file->elf);
   free(file->copy);
   if (file->fd >= 0)
     close(file->fd);
@@ -216,10 +221,10 @@ Elf_Scn *elf_section(Elf *elf, const char *name)
   GElf_Shdr header;
   size_t names;
 
-  if (elf_getshdrstrndx(elf, &names) < 0)
+  if (sym_elf_getshdrstrndx(elf, &names) < 0)
     return NULL;
-  for (unsigned i = 0; i < ELF_SECTIONS_MAX && (scn = elf_nextscn(elf, scn)); i++) {
-    const char *found = gelf_getshdr(scn, &header) ? elf_strptr(elf, names, header.sh_name) : NULL;
+  for (unsigned i = 0; i < ELF_SECTIONS_MAX && (scn = sym_elf_nextscn(elf, scn)); i++) {
+    const char *found = sym_gelf_getshdr(scn, &header) ? sym_elf_strptr(elf, names, header.sh_name) : NULL;
 
     if (found && !strcmp(found, name))
       return scn;

@@ -6,8 +6,7 @@
 #ifndef SYMBOL_ELF_H
 #define SYMBOL_ELF_H
 
-#include <libelf.h>
-
+#include "symbol/elfutils.h"
 #include "symbol/table.h"
 
 #define ELF_FILE_MAX (UINT64_C(2) << 30) /* bytes */
@@ -23,7 +22,8 @@ struct elf_file {
 
 /* Both leave a file that elf_close takes, also when they fail. */
 
-/* A copy of a file in memory: libelf wants memory that it may write to. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM. */
+/* A copy of a file in memory: libelf wants memory that it may write to. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM,
+ * or -ELIBACC: there is no libelf. */
 int elf_open(struct elf_file *file, const void *bytes, size_t size);
 
 /* A file whose pieces are read when they are needed. Nothing is mapped, so a file that is truncated meanwhile does no

@@ -3,7 +3,6 @@
  * The symbols of an ELF file one by one, for code that must see them as another tool does: local or not, functions or
  * not, including aliases. ELF specification, "Symbol Table".
  */
-#include <gelf.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -28,12 +27,12 @@ static bool entry_read(Elf *elf, const GElf_Sym *symbol, size_t names, struct sy
   if (symbol->st_shndx == SHN_UNDEF || symbol->st_shndx >= SHN_LORESERVE || type == STT_SECTION || type == STT_FILE ||
       type == STT_TLS)
     return false;
-  scn = elf_getscn(elf, symbol->st_shndx);
-  if (!scn || !gelf_getshdr(scn, &section) || !(section.sh_flags & SHF_ALLOC) ||
+  scn = sym_elf_getscn(elf, symbol->st_shndx);
+  if (!scn || !sym_gelf_getshdr(scn, &section) || !(section.sh_flags & SHF_ALLOC) ||
       section.sh_addr > UINT64_MAX - section.sh_size)
     return false;
   *entry = (struct symbol_entry){
-    .name = name_check(elf_strptr(elf, names, symbol->st_name)),
+    .name = name_check(sym_elf_strptr(elf, names, symbol->st_name)),
     .address = symbol->st_value,
     .size = symbol->st_size,
     .limit = section.sh_addr + section.sh_size,
@@ -47,14 +46,14 @@ static bool entry_read(Elf *elf, const GElf_Sym *symbol, size_t names, struct sy
 static int section_visit(Elf *elf, Elf_Scn *scn, size_t names,
                          int (*visit)(void *data, const struct symbol_entry *entry), void *data)
 {
-  Elf_Data *table = elf_getdata(scn, NULL);
+  Elf_Data *table = sym_elf_getdata(scn, NULL);
   struct symbol_entry entry;
   GElf_Sym symbol;
   int r = 0;
 
   if (!table || table->d_type != ELF_T_SYM)
     return LB_E_NO_SYMBOLS;
-  for (unsigned i = 0; r >= 0 && gelf_getsym(table, (int)i, &symbol); i++) {
+  for (unsigned i = 0; r >= 0 && sym_gelf_getsym(table, (int)i, &symbol); i++) {
     if (i >= SYMBOL_COUNT_MAX)
       return LB_E_TOO_BIG;
     if (entry_read(elf, &symbol, names, &entry))
@@ -68,8 +67,8 @@ int elf_entries(Elf *elf, int (*visit)(void *data, const struct symbol_entry *en
   GElf_Shdr section;
   Elf_Scn *scn = NULL;
 
-  while ((scn = elf_nextscn(elf, scn)))
-    if (gelf_getshdr(scn, &section) && section.sh_type == SHT_SYMTAB)
+  while ((scn = sym_elf_nextscn(elf, scn)))
+    if (sym_gelf_getshdr(scn, &section) && section.sh_type == SHT_SYMTAB)
       return section_visit(elf, scn, section.sh_link, visit, data);
   return LB_E_NO_SYMBOLS;
 }

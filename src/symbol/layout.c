@@ -3,7 +3,6 @@
  * The layout of an ELF file in memory, and its build-id, from its program headers and notes. ELF specification,
  * "Program Header", "Note Section".
  */
-#include <gelf.h>
 #include <string.h>
 
 #include "base/base.h"
@@ -17,7 +16,7 @@ static void note_read(Elf_Data *data, struct symbol_layout *layout)
 
   GElf_Nhdr note;
 
-  while ((offset = gelf_getnote(data, offset, &note, &name, &contents)) > 0)
+  while ((offset = sym_gelf_getnote(data, offset, &note, &name, &contents)) > 0)
     if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 && !memcmp((char *)data->d_buf + name, "GNU", 4) &&
         note.n_descsz <= SYMBOL_BUILD_ID_MAX) {
       memcpy(layout->build_id, (char *)data->d_buf + contents, note.n_descsz);
@@ -32,7 +31,7 @@ static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layou
     layout->pieces[layout->count++] = (struct symbol_piece){program->p_vaddr, program->p_paddr, program->p_filesz,
                                                             program->p_offset, program->p_flags & PF_X};
   if (program->p_type == PT_NOTE && !layout->build_id_size) {
-    Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)program->p_offset, program->p_filesz, ELF_T_NHDR);
+    Elf_Data *data = sym_elf_getdata_rawchunk(elf, (int64_t)program->p_offset, program->p_filesz, ELF_T_NHDR);
 
     if (data)
       note_read(data, layout);
@@ -41,14 +40,14 @@ static void program_read(Elf *elf, const GElf_Phdr *program, struct symbol_layou
 
 void elf_layout(Elf *elf, struct symbol_layout *ret_layout)
 {
-  struct symbol_layout layout = {.is_32 = gelf_getclass(elf) == ELFCLASS32};
+  struct symbol_layout layout = {.is_32 = sym_gelf_getclass(elf) == ELFCLASS32};
   size_t count = 0;
 
-  if (elf_getphdrnum(elf, &count) == 0)
+  if (sym_elf_getphdrnum(elf, &count) == 0)
     for (size_t i = 0; i < count; i++) {
       GElf_Phdr program;
 
-      if (gelf_getphdr(elf, (int)i, &program))
+      if (sym_gelf_getphdr(elf, (int)i, &program))
         program_read(elf, &program, &layout);
     }
   *ret_layout = layout;

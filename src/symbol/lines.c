@@ -46,14 +46,14 @@ int lines_open(const struct elf_file *file, struct symbol_lines **ret_lines)
   Elf_Scn *table;
   int r = LB_E_NO_SYMBOLS;
 
-  if (!debug_alt_is_usable(file))
+  if (!debug_alt_is_usable(file) || elfutils_load(ELFUTILS_DW) < 0)
     return r;
   lines = calloc(1, sizeof(*lines));
   if (!lines)
     return -ENOMEM;
-  lines->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+  lines->dwarf = sym_dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
   if (lines->dwarf) {
-    dwarf_new_oom_handler(lines->dwarf, memory_fail);
+    sym_dwarf_new_oom_handler(lines->dwarf, memory_fail);
     r = lines_read(lines);
   }
   if (r >= 0 && !lines->ranges.count)
@@ -63,7 +63,7 @@ int lines_open(const struct elf_file *file, struct symbol_lines **ret_lines)
     return r;
   }
   table = elf_section(file->elf, ".debug_line");
-  lines->table = table ? elf_rawdata(table, NULL) : NULL; /* libdw has decompressed it if necessary */
+  lines->table = table ? sym_elf_rawdata(table, NULL) : NULL; /* libdw has decompressed it if necessary */
   *ret_lines = lines;
   return 0;
 }
@@ -78,7 +78,7 @@ void lines_close(struct symbol_lines *lines)
   range_list_done(&lines->ranges);
   tdestroy(lines->paths, free);
   if (!lines->is_broken)
-    dwarf_end(lines->dwarf);
+    sym_dwarf_end(lines->dwarf);
   free(lines);
 }
 
@@ -118,7 +118,7 @@ static void directory_note(struct symbol_lines *lines, struct unit *unit)
   if (unit->is_noted || lines->directory_count >= LINES_DIRECTORIES_MAX)
     return;
   unit->is_noted = true;
-  directory = string_check(dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
+  directory = string_check(sym_dwarf_formstring(sym_dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
   if (!directory || *directory != '/')
     return;
   for (size_t i = 0; i < lines->directory_count; i++)
@@ -138,7 +138,7 @@ static const char *path_join(struct symbol_lines *lines, struct unit *unit, cons
   file = string_check(file);
   if (!file || *file == '/' || lines->path_bytes > LINES_PATHS_MAX)
     return file;
-  directory = string_check(dwarf_formstring(dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
+  directory = string_check(sym_dwarf_formstring(sym_dwarf_attr(&unit->die, DW_AT_comp_dir, &attribute)));
   if (!directory || *directory != '/')
     return file;
   while (!strncmp(file, "./", 2))
@@ -154,7 +154,7 @@ static unsigned entry_number(Dwarf_Die *die, unsigned name)
   Dwarf_Attribute attribute;
   Dwarf_Word value;
 
-  if (dwarf_formudata(dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
+  if (sym_dwarf_formudata(sym_dwarf_attr(die, name, &attribute), &value) != 0 || value > INT32_MAX)
     return 0;
   return (unsigned)value;
 }
@@ -176,7 +176,7 @@ static bool inlined_find(struct symbol_lines *lines, Dwarf_Die *entry, uint64_t 
   if (!entry_child(lines, entry, top))
     return false;
   for (;;) {
-    int tag = dwarf_tag(top);
+    int tag = sym_dwarf_tag(top);
 
     if (tag == DW_TAG_inlined_subroutine && entry_holds(lines, top, address) > 0) {
       *ret_die = *top;
@@ -199,7 +199,7 @@ static size_t chain_read(struct symbol_lines *lines, struct unit *unit, uint64_t
   const struct range *range = range_list_find(&unit->functions, address);
   size_t count = 1;
 
-  if (!range || !dwarf_offdie(lines->dwarf, range->value, &chain[0]))
+  if (!range || !sym_dwarf_offdie(lines->dwarf, range->value, &chain[0]))
     return 0;
   while (count < CHAIN_MAX && inlined_find(lines, &chain[count - 1], address, &chain[count]))
     count++;
@@ -215,7 +215,7 @@ static uint64_t table_size(const struct symbol_lines *lines, struct unit *unit)
   const uint8_t *bytes = lines->table ? lines->table->d_buf : NULL;
   Dwarf_Word at;
 
-  if (!bytes || dwarf_formudata(dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute), &at) != 0 ||
+  if (!bytes || sym_dwarf_formudata(sym_dwarf_attr(&unit->die, DW_AT_stmt_list, &attribute), &at) != 0 ||
       lines->table->d_size < 12 || at > lines->table->d_size - 12)
     return 0;
   if (bytes_get_u32(bytes + at) == UINT32_MAX)
@@ -240,14 +240,14 @@ static bool table_is_usable(struct symbol_lines *lines, struct unit *unit)
 
 static bool frame_line(struct symbol_lines *lines, struct unit *unit, uint64_t address, struct symbol_frame *frame)
 {
-  Dwarf_Line *line = dwarf_getsrc_die(&unit->die, address);
+  Dwarf_Line *line = sym_dwarf_getsrc_die(&unit->die, address);
   int number = 0, column = 0;
 
-  frame->file = line ? path_join(lines, unit, dwarf_linesrc(line, NULL, NULL)) : NULL;
-  if (!frame->file || dwarf_lineno(line, &number) != 0 || number < 0)
+  frame->file = line ? path_join(lines, unit, sym_dwarf_linesrc(line, NULL, NULL)) : NULL;
+  if (!frame->file || sym_dwarf_lineno(line, &number) != 0 || number < 0)
     return frame->file;
   frame->line = (unsigned)number;
-  if (dwarf_linecol(line, &column) == 0 && column > 0)
+  if (sym_dwarf_linecol(line, &column) == 0 && column > 0)
     frame->column = (unsigned)column;
   return true;
 }
@@ -259,10 +259,10 @@ static void frame_call(struct symbol_lines *lines, struct unit *unit, Dwarf_Die 
   Dwarf_Word number;
   size_t count;
 
-  if (dwarf_formudata(dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) != 0 ||
-      dwarf_getsrcfiles(&unit->die, &files, &count) != 0 || number >= count)
+  if (sym_dwarf_formudata(sym_dwarf_attr(inlined, DW_AT_call_file, &attribute), &number) != 0 ||
+      sym_dwarf_getsrcfiles(&unit->die, &files, &count) != 0 || number >= count)
     return;
-  frame->file = path_join(lines, unit, dwarf_filesrc(files, number, NULL, NULL));
+  frame->file = path_join(lines, unit, sym_dwarf_filesrc(files, number, NULL, NULL));
   if (!frame->file)
     return;
   frame->line = entry_number(inlined, DW_AT_call_line);
@@ -275,11 +275,12 @@ static void frame_name(Dwarf_Die *function, struct symbol_frame *frame)
   Dwarf_Attribute attribute;
   int line = 0;
 
-  frame->function = string_check(dwarf_diename(function));
-  frame->linkage = string_check(dwarf_formstring(dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute)));
+  frame->function = string_check(sym_dwarf_diename(function));
+  frame->linkage =
+    string_check(sym_dwarf_formstring(sym_dwarf_attr_integrate(function, DW_AT_linkage_name, &attribute)));
   if (!frame->linkage)
     frame->linkage = frame->function;
-  if (dwarf_decl_line(function, &line) == 0 && line > 0)
+  if (sym_dwarf_decl_line(function, &line) == 0 && line > 0)
     frame->declared = (unsigned)line;
 }
 
@@ -367,19 +368,19 @@ static int unit_addresses(struct symbol_lines *lines, struct unit *unit, const c
   size_t count;
   int r = 0;
 
-  if (!table_is_usable(lines, unit) || dwarf_getsrclines(&unit->die, &table, &count) != 0)
+  if (!table_is_usable(lines, unit) || sym_dwarf_getsrclines(&unit->die, &table, &count) != 0)
     return 0;
   for (size_t i = 0; i < count && r >= 0; i++) {
-    Dwarf_Line *line = dwarf_onesrcline(table, i);
+    Dwarf_Line *line = sym_dwarf_onesrcline(table, i);
     bool is_end = true;
     int number = 0;
     Dwarf_Addr address;
     const char *path;
 
-    if (!line || dwarf_lineno(line, &number) != 0 || number < 0 || (unsigned)number != wanted ||
-        dwarf_lineendsequence(line, &is_end) != 0 || is_end || dwarf_lineaddr(line, &address) != 0)
+    if (!line || sym_dwarf_lineno(line, &number) != 0 || number < 0 || (unsigned)number != wanted ||
+        sym_dwarf_lineendsequence(line, &is_end) != 0 || is_end || sym_dwarf_lineaddr(line, &address) != 0)
       continue;
-    path = path_join(lines, unit, dwarf_linesrc(line, NULL, NULL));
+    path = path_join(lines, unit, sym_dwarf_linesrc(line, NULL, NULL));
     if (path && path_is(file, path))
       r = address_add(addresses, address);
   }

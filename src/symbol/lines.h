@@ -6,8 +6,6 @@
 #ifndef SYMBOL_LINES_H
 #define SYMBOL_LINES_H
 
-#include <elfutils/libdw.h>
-
 #include "symbol/elf.h"
 
 /* Limits on the entries and ranges that are looked at, against files that were made to take long. */

@@ -235,6 +235,6 @@ int symbol_module_entries(struct symbol_module *module, int (*visit)(void *data,
 unsigned symbol_module_dwarf(struct symbol_module *module, bool *ret_is_separate)
 {
   module_read_lines(module);
-  *ret_is_separate = module->lines && dwarf_getelf(module->lines->dwarf) != module->file.elf;
+  *ret_is_separate = module->lines && sym_dwarf_getelf(module->lines->dwarf) != module->file.elf;
   return module->lines ? module->lines->version : 0;
 }

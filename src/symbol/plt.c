@@ -6,7 +6,6 @@
  * in .rela.plt. System V ABI for AMD64, "Procedure Linkage Table".
  */
 #include <errno.h>
-#include <gelf.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,13 +41,13 @@ struct plt {
 
 static const char *symbol_name(Elf *elf, Elf_Scn *symbols, size_t number)
 {
-  Elf_Data *data = symbols ? elf_getdata(symbols, NULL) : NULL;
+  Elf_Data *data = symbols ? sym_elf_getdata(symbols, NULL) : NULL;
   GElf_Shdr header;
   GElf_Sym symbol;
 
-  if (!data || !gelf_getshdr(symbols, &header) || !gelf_getsym(data, (int)number, &symbol))
+  if (!data || !sym_gelf_getshdr(symbols, &header) || !sym_gelf_getsym(data, (int)number, &symbol))
     return NULL;
-  return elf_strptr(elf, header.sh_link, symbol.st_name);
+  return sym_elf_strptr(elf, header.sh_link, symbol.st_name);
 }
 
 static bool slot_make(Elf *elf, Elf_Scn *symbols, const GElf_Rela *relocation, struct slot *ret_slot)
@@ -81,14 +80,14 @@ static int slot_add(struct slot_list *list, const struct slot *slot)
  * them. */
 static int relocations_read(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *header, bool is_numbered)
 {
-  Elf_Scn *symbols = header->sh_link ? elf_getscn(plt->elf, header->sh_link) : NULL;
-  Elf_Data *data = elf_getdata(scn, NULL);
+  Elf_Scn *symbols = header->sh_link ? sym_elf_getscn(plt->elf, header->sh_link) : NULL;
+  Elf_Data *data = sym_elf_getdata(scn, NULL);
   GElf_Rela relocation;
   int r = 0;
 
   if (!data || data->d_type != ELF_T_RELA)
     return 0;
-  for (int i = 0; r >= 0 && i < (int)SLOTS_MAX && gelf_getrela(data, i, &relocation); i++) {
+  for (int i = 0; r >= 0 && i < (int)SLOTS_MAX && sym_gelf_getrela(data, i, &relocation); i++) {
     struct slot slot;
     bool is_used = slot_make(plt->elf, symbols, &relocation, &slot);
 
@@ -116,7 +115,7 @@ static int slots_read(struct plt *plt)
     Elf_Scn *scn = elf_section(plt->elf, names[i]);
     GElf_Shdr header;
 
-    if (scn && gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA)
+    if (scn && sym_gelf_getshdr(scn, &header) && header.sh_type == SHT_RELA)
       r = relocations_read(plt, scn, &header, i == 0);
   }
   if (plt->by_address.count)
@@ -189,12 +188,12 @@ static size_t entry_size(const GElf_Shdr *header)
 static int section_entries(struct plt *plt, const char *name)
 {
   Elf_Scn *scn = elf_section(plt->elf, name);
-  Elf_Data *data = scn ? elf_getdata(scn, NULL) : NULL;
+  Elf_Data *data = scn ? sym_elf_getdata(scn, NULL) : NULL;
   GElf_Shdr header;
   size_t step;
   int r = 0;
 
-  if (!data || !data->d_buf || !gelf_getshdr(scn, &header))
+  if (!data || !data->d_buf || !sym_gelf_getshdr(scn, &header))
     return 0;
   step = entry_size(&header);
   for (size_t at = 0, i = 0; r >= 0 && at + step <= data->d_size && i < SLOTS_MAX; at += step, i++) {
@@ -230,7 +229,7 @@ int plt_symbols(struct symbol_table *table, Elf *elf)
   int r;
 
   symbol_table_finish(table);
-  if (!gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64 || gelf_getclass(elf) != ELFCLASS64)
+  if (!sym_gelf_getehdr(elf, &header) || header.e_machine != EM_X86_64 || sym_gelf_getclass(elf) != ELFCLASS64)
     return 0;
   r = slots_read(&plt);
   for (size_t i = 0; r >= 0 && i < sizeof(names) / sizeof(*names); i++)

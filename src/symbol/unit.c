@@ -72,7 +72,7 @@ bool entry_next(struct symbol_lines *lines, Dwarf_Die *die, Dwarf_Die *ret_die)
 {
   Dwarf_Die next;
 
-  if (!lines_work(lines) || dwarf_siblingof(die, &next) != 0 || next.addr <= die->addr)
+  if (!lines_work(lines) || sym_dwarf_siblingof(die, &next) != 0 || next.addr <= die->addr)
     return false;
   *ret_die = next;
   return true;
@@ -82,7 +82,7 @@ bool entry_child(struct symbol_lines *lines, Dwarf_Die *die, Dwarf_Die *ret_die)
 {
   Dwarf_Die child;
 
-  if (!lines_work(lines) || dwarf_child(die, &child) != 0 || child.addr <= die->addr)
+  if (!lines_work(lines) || sym_dwarf_child(die, &child) != 0 || child.addr <= die->addr)
     return false;
   *ret_die = child;
   return true;
@@ -94,7 +94,7 @@ int entry_holds(struct symbol_lines *lines, Dwarf_Die *die, uint64_t address)
   ptrdiff_t at = 0;
   int answer = -1;
 
-  while (lines_work(lines) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0) {
+  while (lines_work(lines) && (at = sym_dwarf_ranges(die, at, &base, &start, &end)) > 0) {
     if (address >= start && address < end)
       return 1;
     answer = 0;
@@ -114,7 +114,7 @@ static int entry_add_ranges(struct symbol_lines *lines, Dwarf_Die *die, struct r
   ptrdiff_t at = 0;
   int r = 0;
 
-  while (r >= 0 && lines_work(lines) && (at = dwarf_ranges(die, at, &base, &start, &end)) > 0)
+  while (r >= 0 && lines_work(lines) && (at = sym_dwarf_ranges(die, at, &base, &start, &end)) > 0)
     if (range_is_alive(start, end))
       r = range_list_add(list, &(struct range){start, end, value});
   return r;
@@ -142,7 +142,8 @@ int units_read(struct symbol_lines *lines)
   int r = 0;
 
   lines->work = LINES_INDEX_MAX;
-  while (r >= 0 && lines_work(lines) && dwarf_get_units(lines->dwarf, unit, &unit, &version, &type, &die, NULL) == 0) {
+  while (r >= 0 && lines_work(lines) &&
+         sym_dwarf_get_units(lines->dwarf, unit, &unit, &version, &type, &die, NULL) == 0) {
     lines->version = version > lines->version ? version : lines->version;
     if (type == DW_UT_compile || type == DW_UT_skeleton)
       r = unit_add(lines, &die);
@@ -162,8 +163,8 @@ static int functions_read(struct symbol_lines *lines, struct unit *unit)
   if (!entry_child(lines, &unit->die, top))
     return 0;
   while (r >= 0) {
-    if (dwarf_tag(top) == DW_TAG_subprogram)
-      r = entry_add_ranges(lines, top, &unit->functions, dwarf_dieoffset(top));
+    if (sym_dwarf_tag(top) == DW_TAG_subprogram)
+      r = entry_add_ranges(lines, top, &unit->functions, sym_dwarf_dieoffset(top));
     if (top + 1 < stack + LINES_DEPTH_MAX && entry_child(lines, top, top + 1)) {
       top++;
       continue;

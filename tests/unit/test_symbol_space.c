@@ -280,11 +280,13 @@ static void test_self(void **state)
   struct symbol_module *module;
   struct symbol_place place = {0};
   int variable = test_symbol_space_here(1);
+  void *library = dlopen("libdw.so.1", RTLD_NOW | RTLD_GLOBAL); /* and libelf, which it needs */
   uint64_t linked;
 
   Dl_info info;
 
   (void)state;
+  assert_non_null(library);
   maps_read(space);
   assert_known(space, "hcreate_r", dlsym(RTLD_DEFAULT, "hcreate_r")); /* one that no sanitizer puts itself before */
   assert_known(space, "elf_begin", dlsym(RTLD_DEFAULT, "elf_begin"));
@@ -296,6 +298,7 @@ static void test_self(void **state)
   assert_int_equal(symbol_space_module(space, (uintptr_t)&variable, &module, &linked), -ENOENT); /* the stack's */
   symbol_space_free(space);
   symbol_cache_free(cache);
+  dlclose(library);
 }
 
 static void test_vdso(void **state)
