@@ -225,12 +225,6 @@ static void fork_parent(void)
   sigprocmask(SIG_SETMASK, &fork_mask, NULL);
 }
 
-/* A signal that came meanwhile takes effect now, as it would on the program without lbr. */
-static void fork_child(void)
-{
-  relay_restore();
-}
-
 /* ---- from outside ---- */
 
 static void signal_catch(int number, const struct sigaction *action)
@@ -256,7 +250,7 @@ void relay_start(int own)
     signal_catch(own, &action);
   signal_catch(SIGCHLD, &action); /* if it were ignored, the status of the program would be lost */
   signal_catch(SIGPIPE, &ignore); /* lbr must not die if nobody reads its trace or report */
-  pthread_atfork(fork_prepare, fork_parent, fork_child);
+  pthread_atfork(fork_prepare, fork_parent, relay_restore);
   mask_fill(SIG_UNBLOCK, NULL);
 }
 
@@ -337,6 +331,7 @@ void relay_restore(void)
   sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
 
+/* A signal that came meanwhile takes effect now, as it would on the program without lbr. */
 void relay_begin(void)
 {
   has_forked = 1;
