@@ -349,30 +349,26 @@ static uint8_t flow_1(const struct code *code)
 /* ---- whole ---- */
 
 /* Most instructions: no prefix but REX, and nothing that needs a closer look. Returns 0: it is another one. There are
- * 15 bytes. */
+ * 15 bytes. The result is filled in place: a copy would wait until the bytes that it reads at once are written. */
 static unsigned decode_common(const uint8_t *bytes, struct code *ret_code)
 {
-  struct code code = {.rex = (bytes[0] & 0xF0) == 0x40 ? bytes[0] : 0};
-  struct cursor cursor = {bytes, 15, code.rex != 0};
+  uint8_t rex = (bytes[0] & 0xF0) == 0x40 ? bytes[0] : 0;
+  struct cursor cursor = {bytes, 15, rex != 0};
+  uint8_t opcode = bytes[cursor.at++], map = opcode == 0x0F;
 
-  code.opcode = bytes[cursor.at++];
-  unsigned class = class_1[code.opcode];
-  if (code.opcode == 0x0F) {
-    code.map = 1;
-    code.opcode = bytes[cursor.at++];
-    class = class_0f[code.opcode];
-  }
+  if (map)
+    opcode = bytes[cursor.at++];
+  unsigned class = map ? class_0f[opcode] : class_1[opcode];
   if (class & (L | N))
     return 0;
+  *ret_code = (struct code){.rex = rex, .map = map, .opcode = opcode};
   if (class & M)
-    read_modrm(&cursor, &code);
-  code.imm_size = class & B ? 1 : class & Z ? 4 : 0;
-  code.imm_offset = (uint8_t)cursor.at;
-  code.length = (uint8_t)(cursor.at + code.imm_size);
+    read_modrm(&cursor, ret_code);
+  ret_code->imm_size = class & B ? 1 : class & Z ? 4 : 0;
+  ret_code->imm_offset = (uint8_t)cursor.at;
   if (class & F)
-    code.flow = code.map ? flow_1(&code) : flow_0(&code);
-  *ret_code = code;
-  return code.length;
+    ret_code->flow = map ? flow_1(ret_code) : flow_0(ret_code);
+  return ret_code->length = (uint8_t)(cursor.at + ret_code->imm_size);
 }
 
 unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code)
