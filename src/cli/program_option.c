@@ -11,7 +11,10 @@ error_t program_option_parse(int key, char *argument, const struct program_optio
     *options->is_alone = true;
     return 0;
   case KEY_PROGRAM_NO_ASLR:
-    *options->is_fixed = true;
+    *options->aslr = ASLR_OFF;
+    return 0;
+  case KEY_PROGRAM_ASLR:
+    *options->aslr = ASLR_ON;
     return 0;
   case KEY_PROGRAM_SOURCE:
     *options->source = source_option(argument, state);

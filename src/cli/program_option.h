@@ -8,20 +8,23 @@
 #include <argp.h>
 
 #include "cli/source_option.h"
+#include "session/session.h"
 
-enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_NO_ASLR, KEY_PROGRAM_SOURCE };
+enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_ASLR, KEY_PROGRAM_NO_ASLR, KEY_PROGRAM_SOURCE };
 
 /* Rows of a struct argp_option[]. */
-#define PROGRAM_OPTIONS                                                                                                \
-  {"no-follow", KEY_PROGRAM_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},                \
-    {"no-aslr", KEY_PROGRAM_NO_ASLR, NULL, 0, "Run the program without address randomisation", 0},                     \
-  {                                                                                                                    \
-    "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                   \
+#define PROGRAM_OPTIONS                                                                                                  \
+  {"no-follow", KEY_PROGRAM_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},                  \
+    {"aslr", KEY_PROGRAM_ASLR, NULL, 0, "Run the program with address randomisation: further processes start later", 0}, \
+    {"no-aslr", KEY_PROGRAM_NO_ASLR, NULL, 0, "Run the program without address randomisation, or not at all", 0},        \
+  {                                                                                                                      \
+    "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                     \
   }
 
 /* Where the values go. */
 struct program_options {
-  bool *is_alone, *is_fixed;
+  bool *is_alone;
+  enum program_aslr *aslr;
   enum source_kind *source;
   char ***program; /* the rest of the command line */
 };

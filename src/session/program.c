@@ -86,13 +86,17 @@ static int persona; /* the original value */
 static bool is_persona_changed;
 
 /* personality(2): ADDR_NO_RANDOMIZE is inherited by fork and kept by execve. It does not move existing mappings. */
-int program_aslr_disable(const char *name)
+int program_aslr_set(enum program_aslr aslr, enum source_kind source, const char *name)
 {
+  if (aslr == ASLR_ON || (aslr == ASLR_AUTO && source != SOURCE_SOFTWARE))
+    return 0;
   persona = personality(PERSONALITY_QUERY);
   if (persona >= 0 && personality((unsigned long)persona | ADDR_NO_RANDOMIZE) >= 0) {
     is_persona_changed = true;
     return 0;
   }
+  if (aslr == ASLR_AUTO)
+    return 0;
   message("%s cannot be started without address randomisation: personality(2): %s; the seccomp filter of a container "
           "may forbid it: run it without --no-aslr, or allow personality in the filter",
           name, strerror(errno));

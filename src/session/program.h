@@ -7,6 +7,7 @@
 #define SESSION_PROGRAM_H
 
 #include "process/process.h"
+#include "source/source.h"
 
 /* Exit statuses of lbr itself, the same as those of other commands that run a command. */
 enum { PROGRAM_FAILURE = 125, PROGRAM_NO_EXECUTE = 126, PROGRAM_NOT_FOUND = 127 };
@@ -14,11 +15,18 @@ enum { PROGRAM_FAILURE = 125, PROGRAM_NO_EXECUTE = 126, PROGRAM_NOT_FOUND = 127 
 /* Finds it as execvp(3) does. Returns 0 with what the caller frees, or one of the exit statuses after a complaint. */
 int program_find(const char *name, char **ret_path);
 
-/* Programs that this thread starts from here on have no address randomisation, nor has what they execute. `name`: of
- * the program, for a complaint. Returns 0, or an exit status after a complaint: a seccomp filter may forbid it. */
-int program_aslr_disable(const char *name);
+enum program_aslr {
+  ASLR_AUTO, /* off for the software source, whose processes can share translations then; on if the kernel refuses */
+  ASLR_OFF,
+  ASLR_ON, /* as it is without lbr */
+};
 
-/* Puts back what program_aslr_disable changed; without that, does nothing. */
+/* Sets whether programs that this thread starts from here on, and what they execute, have address randomisation.
+ * `name`: of the program, for a complaint. Returns 0, or an exit status after a complaint: a seccomp filter may forbid
+ * ASLR_OFF. */
+int program_aslr_set(enum program_aslr aslr, enum source_kind source, const char *name);
+
+/* Puts back what program_aslr_set changed, if anything. */
 void program_aslr_restore(void);
 
 /* As process_launch, but also works under a limit on file sizes (ulimit -f), which the kernel applies to the memory

@@ -10,6 +10,7 @@
 
 #include "lastbranch/trace.h"
 #include "process/process.h"
+#include "session/program.h"
 #include "source/source.h"
 
 struct record_session;
@@ -20,7 +21,7 @@ typedef bool record_progress_function(const struct record_session *session, bool
 struct record_arguments {
   const char *output;
   bool is_alone, is_quiet;
-  bool is_fixed; /* the program has no address randomisation */
+  enum program_aslr aslr;
   uint64_t ring, limit;
   enum source_kind source;
   uint64_t period;                    /* of --source lbr; 0: not said */

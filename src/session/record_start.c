@@ -182,13 +182,13 @@ int record_run(const struct record_arguments *arguments)
   char *name, *path;
   int r, status = program_find(arguments->program[0], &path);
 
-  if (!status && arguments->is_fixed) {
-    status = program_aslr_disable(arguments->program[0]);
-    if (status)
-      free(path);
-  }
   if (status)
     return status;
+  status = program_aslr_set(arguments->aslr, arguments->source, arguments->program[0]);
+  if (status) {
+    free(path);
+    return status;
+  }
   status = PROGRAM_FAILURE;
   name = output_name(arguments);
   if (!name)

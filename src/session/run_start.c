@@ -55,8 +55,7 @@ static int program_start(struct run_session *session)
 
   if (r)
     return r;
-  if (arguments->is_fixed)
-    r = program_aslr_disable(arguments->program[0]);
+  r = program_aslr_set(arguments->aslr, arguments->source, arguments->program[0]);
   if (!r)
     r = path_start(session, path);
   program_aslr_restore();

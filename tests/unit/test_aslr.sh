@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# test_aslr.sh LBR: --no-aslr of lbr run and lbr record. Addresses must be the same in each run, and those of a program
-# and its heap as setarch -R gives them without lbr.
+# test_aslr.sh LBR: --aslr and --no-aslr of lbr run and lbr record. Without randomisation, addresses must be the same in
+# each run, and those of a program and its heap as setarch -R gives them without lbr.
 . "$(dirname "$0")/shell.sh"
 cd "$scratch" || exit 1
 
@@ -85,10 +85,27 @@ run run --no-aslr ./where ./where
 [ $status -eq 0 ] && [ "$(part out main | uniq | wc -l)" -eq 1 ] && [ "$(part out main | wc -l)" -eq 2 ]
 verdict 'what the program executes is not randomised either' $?
 run run ./where
+[ $status -eq 0 ] && cmp -s out first
+verdict 'run without an option: the same' $?
+run record --quiet -o where.lbr ./where
+[ $status -eq 0 ] && cmp -s out first
+verdict 'record without an option: the same' $?
+run run --aslr ./where
 cp out first
-run run ./where
+run run --aslr ./where
 [ $status -eq 0 ] && ! cmp -s out first && [ "$(part out persona)" = "$(./where | grep '^persona')" ]
-verdict 'without it addresses differ' $?
+verdict 'run --aslr: addresses differ' $?
+run record --aslr --quiet -o where.lbr ./where
+cp out first
+run record --aslr --quiet -o where.lbr ./where
+[ $status -eq 0 ] && ! cmp -s out first && [ "$(part out persona)" = "$(./where | grep '^persona')" ]
+verdict 'record --aslr: addresses differ' $?
+./refuse "$lbr" run ./where >out 2>err
+status=$?
+cp out first
+./refuse "$lbr" run ./where >out 2>err
+[ $status -eq 0 ] && ! [ -s err ] && ! cmp -s out first && [ "$(part out persona)" = "$(./where | grep '^persona')" ]
+verdict 'run where the kernel refuses it: addresses differ' $?
 
 sed 's/i < 1000/i < 1/' where.c >brief.c && gcc -O1 -fPIE -pie -Wl,-z,now -o brief brief.c # single steps take their time
 setarch -R ./brief >native
