@@ -70,6 +70,7 @@ struct drain_space {
   uint32_t copies;  /* copies that are not over */
   bool is_known;    /* a note said that it begins */
   bool is_born;     /* it has, or had, a thread */
+  bool is_kept;     /* it has left a snapshot */
   bool is_over;     /* nothing of it will come any more */
   bool is_ending;   /* it has no thread left, and is among the `ending` */
   uint32_t held;    /* number of the last look at all pages in which a page named this space */
@@ -189,6 +190,9 @@ bool drain_space_is_over(const struct process_drain *drain, uint32_t number);
 int drain_space_begins(struct process_drain *drain, uint32_t number, uint64_t parent);
 int drain_space_fails(struct process_drain *drain, uint32_t number);
 int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t first, uint64_t end);
+
+/* Other spaces use its steps: it is never over. */
+void drain_space_keep(struct process_drain *drain, uint32_t number);
 
 /* A thread of it was opened, or closed. */
 void drain_space_enter(struct process_drain *drain, uint32_t number);

@@ -222,6 +222,9 @@ static int note_take(struct process_drain *drain, const struct process_note *not
     return drain_space_steps(drain, note->space, note->start, note->end);
   case NOTE_NONE:
     return drain_space_fails(drain, note->space);
+  case NOTE_KEPT:
+    drain_space_keep(drain, note->space);
+    return 0;
   default:
     return 0;
   }

@@ -75,6 +75,12 @@ int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t fir
   return 0;
 }
 
+void drain_space_keep(struct process_drain *drain, uint32_t number)
+{
+  if (number < drain->space_count)
+    drain->spaces[number].is_kept = true;
+}
+
 /* ---- the end of a space ---- */
 
 /* Without memory the space is kept for good: that costs memory and nothing else. */
@@ -174,7 +180,7 @@ void drain_spaces_end(struct process_drain *drain)
   for (size_t i = 0; i < drain->ending_count; i++) { /* parents may be appended meanwhile */
     uint32_t number = drain->ending[i];
     struct drain_space *space = &drain->spaces[number];
-    bool is_idle = space->is_known && !space->is_over && !space->threads && !space->copies;
+    bool is_idle = space->is_known && !space->is_over && !space->is_kept && !space->threads && !space->copies;
 
     if (is_idle && space->held == drain->looks) {
       drain->ending[kept++] = number;

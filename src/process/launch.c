@@ -115,13 +115,14 @@ static void own_open(struct process *process, int fd)
     control->options |= PROCESS_LOCKED;
 }
 
-/* Maps the shared memory. Most of it is never touched and takes only address space. Returns 0 or -errno. */
+/* Maps the shared memory, except the snapshots, which only programs use. Most of it is never touched and takes only
+ * address space. Returns 0 or -errno. */
 static int shared_map(struct process *process, int fd)
 {
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
                 (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
 
-  if (ftruncate(fd, (off_t)size) < 0)
+  if (ftruncate(fd, (off_t)(size + PROCESS_SNAPSHOTS_SIZE)) < 0)
     return -errno;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED)

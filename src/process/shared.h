@@ -3,7 +3,7 @@
  * The memory that recorded programs share with lbr: one file in memory for a program, its threads, its children and the
  * programs that they execute.
  *
- *   control page | thread pages | notes | steps | logs
+ *   control page | thread pages | notes | steps | logs | snapshots
  *
  * It is sparse: untouched pages take no memory. It stays readable however a program ends. lbr trusts none of it, since
  * the programs can write to it.
@@ -30,7 +30,10 @@ enum {
   PROCESS_STEPS_UNIT = 256,     /* numbers of steps are given out in multiples of this, which take whole pages, */
   PROCESS_STEPS_GIVEN = 4096,   /* and at most so many at a time */
   PROCESS_COMMAND = 256,        /* bytes of a command line that are kept, the last is 0 */
+  PROCESS_SNAPSHOTS = 128,      /* programs that may leave a snapshot */
 };
+
+#define PROCESS_SNAPSHOTS_SIZE (UINT64_C(1) << 30) /* bytes of all snapshots */
 
 /* Why the runtime gave up. */
 enum process_error {
@@ -74,12 +77,33 @@ struct process_control {
   uint32_t error;        /* enum process_error: the first that came */
   int32_t system_error;  /* the -errno behind it, or 0 */
   uint32_t error_process;
-  uint64_t address;   /* in the application, where it happened */
-  uint64_t number;    /* of the system call or signal that caused it, if one did */
-  uint32_t code_lost; /* there was no room for notes of code: those of steps from this one on are missing. 0: no */
-  uint32_t ages;      /* times that a full cache was restarted, in all processes together */
-  uint32_t nudges;    /* signals that were sent for that */
+  uint64_t address;        /* in the application, where it happened */
+  uint64_t number;         /* of the system call or signal that caused it, if one did */
+  uint32_t code_lost;      /* there was no room for notes of code: those of steps from this one on are missing. 0: no */
+  uint32_t ages;           /* times that a full cache was restarted, in all processes together */
+  uint32_t nudges;         /* signals that were sent for that */
+  uint32_t first_process;  /* the system's number of the process that lbr has started */
+  uint32_t snapshots_used; /* pages of snapshots that were given out */
+  uint32_t snapshots_taken;  /* snapshots that were completed, */
+  uint32_t snapshots_mapped; /* and processes that began with one */
 };
+
+/* The translations that a program has left for the next process that executes it: runtime/snapshot.c. lbr does not read
+ * them. An array of these is in the control page. */
+struct process_snapshot {
+  uint64_t key;   /* of the program's file, 0: free */
+  uint64_t value; /* the newest snapshot: its first page among the snapshots, and its number of units << 32. 0: none */
+};
+
+enum { PROCESS_SNAPSHOTS_AT = 1024 }; /* offset of the array */
+
+_Static_assert(sizeof(struct process_control) <= PROCESS_SNAPSHOTS_AT, "");
+_Static_assert(PROCESS_SNAPSHOTS_AT + PROCESS_SNAPSHOTS * sizeof(struct process_snapshot) <= PROCESS_PAGE, "");
+
+static inline struct process_snapshot *process_snapshots(struct process_control *control)
+{
+  return (struct process_snapshot *)(void *)((uint8_t *)control + PROCESS_SNAPSHOTS_AT);
+}
 
 /* ---- a thread ---- */
 
@@ -153,6 +177,7 @@ enum process_note_type {
   NOTE_SPACE,   /* a new address space: a program begins, or, before fork makes it, a copy of another space */
   NOTE_STEPS,   /* numbers of steps that belong to the space from now on, in mode PROCESS_ALL */
   NOTE_NONE,    /* there will be no such space: the fork failed */
+  NOTE_KEPT,    /* the space has left a snapshot: other spaces may use its steps, also after its end */
   NOTE_TYPES,
 };
 
@@ -194,6 +219,12 @@ static inline uint64_t process_log_offset(const struct process_control *control,
 {
   return process_logs_offset(control->notes_size, control->step_capacity) +
          (uint64_t)thread * PROCESS_PARTS * control->part_size;
+}
+
+/* Snapshots follow the logs. */
+static inline uint64_t process_snapshots_offset(const struct process_control *control)
+{
+  return process_log_offset(control, PROCESS_THREADS);
 }
 
 #define AT(field, offset) _Static_assert(offsetof(struct process_state, field) == (offset), "")

@@ -1,183 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of the code cache, its units, and the links between units.
+ * The units of the code cache, and the links between them.
  *
  * An exit that is tied to a unit stays tied for ever, because the log does not mention the tie. A unit whose code has
  * changed therefore keeps its place. Its first two bytes become a jump to the room before it, which holds a jump to a
  * stub that asks the dispatcher. Once there is a new unit for that address, that jump leads to a stub that logs the new
  * unit's head and enters it.
  */
-#include <linux/mman.h>
-
 #include "process/runtime/runtime.h"
 
-enum { ANONYMOUS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, STUB_MOST = 128, ASK_MOST = 32 };
-enum { BOTH_SIZE = CACHE_POOLS * CACHE_AREA_SIZE, AREA_START = 64 };
-
-static const uint64_t area_units_size = CACHE_AREA_SIZE / CACHE_GRAIN / 2 * sizeof(uint32_t);
-static const uint64_t units_size = CACHE_POOLS * (uint64_t)CACHE_UNITS * sizeof(struct unit);
-static const uint64_t places_size = CACHE_POOLS * (uint64_t)CACHE_PLACES * sizeof(struct place);
-static const int64_t reach = 0x7FFF0000; /* of a rel32, less the length of an instruction */
-
-static void *memory_for(uint64_t size)
-{
-  int64_t memory = place_map(size, -1, 0);
-
-  return is_failure(memory) ? NULL : (void *)memory;
-}
-
-/* For tests, the cache can be so small that it is always full: one area, few units. */
-static void limits_set(struct runtime *runtime, uint64_t size)
-{
-  enum { UNIT_SIZE = 512, UNITS_LEAST = 4 };
-  bool is_small = size && size < CACHE_AREA_SIZE;
-
-  runtime->area_size = !is_small ? CACHE_AREA_SIZE : size < CACHE_SIZE_LEAST ? CACHE_SIZE_LEAST : page_up(size);
-  runtime->area_most = is_small ? 1 : CACHE_AREAS;
-  runtime->unit_most = is_small ? (uint32_t)(size / UNIT_SIZE) + UNITS_LEAST : CACHE_UNITS;
-}
-
-int cache_init(struct runtime *runtime)
-{
-  limits_set(runtime, runtime->control->cache_size);
-  runtime->age = 1;
-  runtime->pool = runtime->pools;
-  runtime->pool->age = 1;
-  runtime->units = memory_for(units_size);
-  runtime->places = memory_for(places_size);
-  return runtime->units && runtime->places ? index_init(runtime) : -12;
-}
-
-uint64_t cache_memory(const struct runtime *runtime)
-{
-  uint64_t size = units_size + index_memory() + places_size;
-
-  for (unsigned i = 0; i < CACHE_AREAS && runtime->pools[0].areas[i].code; i++)
-    size += BOTH_SIZE + CACHE_POOLS * area_units_size;
-  return size;
-}
+enum { STUB_MOST = 128, ASK_MOST = 32 };
 
 static unsigned pool_number(const struct runtime *runtime, const struct pool *pool)
 {
   return (unsigned)(pool - runtime->pools);
 }
 
-/* ---- areas ---- */
-
-static bool is_near(const uint8_t *code, uint64_t address)
-{
-  int64_t low = (int64_t)(address - (uint64_t)code), high = low - CACHE_AREA_SIZE;
-
-  return low < reach && low > -reach && high < reach && high > -reach;
-}
-
-/* Tries addresses around this one, so that areas stay in reach of each other; then any address. */
-static int64_t map_near(uint64_t address)
-{
-  enum { STEP = 64 << 20, TRIES = 16 };
-  uint64_t base = address & ~(uint64_t)(STEP - 1);
-
-  for (uint64_t i = 1; i <= TRIES; i++) {
-    uint64_t wish = base - i * STEP - BOTH_SIZE;
-
-    if (base < 4096 * (uint64_t)STEP) /* low addresses are left to the application */
-      break;
-    int64_t code =
-      kernel_map(wish, BOTH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    if (code == (int64_t)wish)
-      return code;
-    if (!is_failure(code))
-      kernel_call(__NR_munmap, (uint64_t)code, BOTH_SIZE, 0, 0, 0, 0);
-  }
-  return kernel_map(0, BOTH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, ANONYMOUS, -1, 0);
-}
-
-static void area_clear(const struct runtime *runtime, struct area *area)
-{
-  area->used = AREA_START;
-  area->size = area->cold = runtime->area_size / 2;
-  area->cold_end = runtime->area_size;
-  area->kept = 0;
-  __atomic_store_n(&area->unit_count, 0, __ATOMIC_RELEASE);
-}
-
-/* Maps an area in both pools. */
-static bool area_open(struct runtime *runtime, unsigned number, uint64_t address)
-{
-  int64_t code = map_near(address);
-  uint32_t *units = memory_for(CACHE_POOLS * area_units_size);
-
-  if (is_failure(code) || !units)
-    return false;
-  kernel_call(__NR_madvise, (uint64_t)code, BOTH_SIZE, MADV_DONTDUMP, 0, 0, 0);
-  for (unsigned i = 0; i < CACHE_POOLS; i++) {
-    struct area *area = &runtime->pools[i].areas[number];
-
-    *area = (struct area){.code = (uint8_t *)code + (uint64_t)i * CACHE_AREA_SIZE,
-                          .units = units + i * area_units_size / sizeof(*units)};
-    area_clear(runtime, area);
-  }
-  return true;
-}
-
-/* Most programs need a small part of one huge page: only an area with more code than that gets them, in both pools.
- * There are fewer TLB misses then. The kernel may refuse. */
-static void area_use_huge(struct runtime *runtime, unsigned number)
-{
-  enum { SMALL = 1 << 20 };
-  const struct area *area = &runtime->pool->areas[number];
-  struct area *first = &runtime->pools[0].areas[number];
-
-  if (first->is_huge || area->used < SMALL || runtime->is_confined)
-    return;
-  first->is_huge = true;
-  kernel_call(__NR_madvise, (uint64_t)first->code, BOTH_SIZE, MADV_HUGEPAGE, 0, 0, 0);
-}
-
-void pool_clear(struct runtime *runtime, struct pool *pool)
-{
-  pool->unit_count = pool->place_count = 0;
-  for (unsigned i = 0; i < CACHE_AREAS && pool->areas[i].code; i++)
-    area_clear(runtime, &pool->areas[i]);
-}
-
-static bool area_has_room(const struct area *area, uint64_t size)
-{
-  return area->code && area->size - area->used >= size && area->cold_end - area->cold >= size + area->kept;
-}
-
-static bool pool_has_room(const struct runtime *runtime)
-{
-  const struct pool *pool = runtime->pool;
-
-  return pool->unit_count < runtime->unit_most && pool->place_count < CACHE_PLACES - CACHE_PLACES_MOST;
-}
-
-/* Addresses below 2 GiB are in reach of every area. */
-struct area *cache_area(struct runtime *runtime, uint64_t address)
-{
-  struct area *some = NULL;
-
-  for (unsigned i = 0; i < runtime->area_most && pool_has_room(runtime); i++) {
-    struct area *area = &runtime->pool->areas[i];
-    bool is_new = !area->code;
-
-    if (is_new && some && address < INT32_MAX)
-      return some;
-    if (is_new && !area_open(runtime, i, address))
-      break;
-    area_use_huge(runtime, i);
-    if (area_has_room(area, CACHE_PATH_MOST)) {
-      if (is_new || address < INT32_MAX || is_near(area->code, address))
-        return area;
-      some = area;
-    }
-  }
-  if (!some && !runtime->pool->unit_count)
-    runtime_fail(PROCESS_E_CACHE_FULL, 0, address);
-  runtime->is_full |= !some;
-  return some;
-}
+/* ---- stubs ---- */
 
 /* Reserves a few bytes near some code, for code that runs often or (`is_cold`) seldom. Returns false if there is no
  * room. */
@@ -187,7 +26,7 @@ static bool stub_begin(struct runtime *runtime, const uint8_t *near, bool is_col
   for (unsigned i = 0; i < CACHE_AREAS; i++) {
     struct area *area = &runtime->pool->areas[i];
 
-    if (area_has_room(area, STUB_MOST) && is_near(area->code, (uint64_t)near)) {
+    if (area_has_room(area, STUB_MOST) && area_is_near(area->code, (uint64_t)near)) {
       *ret_area = area;
       *ret_emitter = (struct emitter){area->code + (is_cold ? area->cold : area->used)};
       return true;
@@ -227,7 +66,7 @@ struct unit *cache_add(struct runtime *runtime, struct area *area, const struct 
   area->units[area->unit_count] = number;
   area->kept += ASK_MOST;
   __atomic_store_n(&area->unit_count, area->unit_count + 1, __ATOMIC_RELEASE);
-  runtime->units_made++;
+  runtime->counts.units_made++;
   index_put(runtime, number);
   return kept;
 }
@@ -245,7 +84,7 @@ static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, con
 {
   int64_t distance = to - site;
 
-  if (distance < reach && distance > -reach)
+  if (distance < CACHE_REACH && distance > -CACHE_REACH)
     return to;
   struct area *area;
   struct emitter emitter;
@@ -351,7 +190,7 @@ void cache_tie(struct runtime *runtime, uint32_t number, struct unit *unit, bool
   if (!is_foreign && step->next)
     return;
   int64_t distance = unit->edge - site;
-  bool is_edge = is_new && !is_foreign && distance < reach && distance > -reach;
+  bool is_edge = is_new && !is_foreign && distance < CACHE_REACH && distance > -CACHE_REACH;
   const uint8_t *edge = is_edge ? unit->edge : edge_make(runtime, number, unit, is_foreign);
   if (!edge)
     return;

@@ -14,6 +14,7 @@
 
 struct runtime;
 struct thread;
+struct piece_list;
 
 /* ---- executable memory of the application (range.c) ---- */
 
@@ -65,6 +66,7 @@ enum {
   CACHE_PATH_MOST = 16384,     /* bytes of one unit */
   CACHE_ROOM = 8,              /* bytes before a unit and its edge, for the jump that makes it stale */
   CACHE_GRAIN = 16,            /* units are longer than this on average */
+  CACHE_REACH = 0x7FFF0000,    /* of a rel32, less the length of an instruction */
 };
 
 /* Memory for translated code. There are several areas, because code with RIP-relative operands must lie near their
@@ -146,6 +148,10 @@ struct area *cache_area_of(struct runtime *runtime, uint64_t pc);
 /* May be called in a signal handler whose thread was in the cache. Returns false when it is not in a unit. */
 bool cache_locate(struct runtime *runtime, uint64_t pc, struct location *ret_location);
 
+/* Areas (area.c): is there room for so many bytes in both parts; is all of it in reach of the address. */
+bool area_has_room(const struct area *area, uint64_t size);
+bool area_is_near(const uint8_t *code, uint64_t address);
+
 /* The functions below need the lock. Steps and units are of the current age, except for a unit that becomes stale. If
  * there is no room for something, it is left out, and runtime->is_full is set. */
 int cache_init(struct runtime *runtime);                            /* returns 0 or -errno */
@@ -158,6 +164,11 @@ void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t
 void cache_replace(struct runtime *runtime, struct unit *old,
                    struct unit *unit); /* threads that reach the stale unit go on in the new one */
 void cache_make_stale(struct runtime *runtime, struct unit *unit);
+void cache_save(const struct runtime *runtime, struct piece_list *pieces); /* the memory of the pool, for a snapshot */
+
+/* Maps the areas of a snapshot's pool, which becomes the one in use. The memory of the snapshot is mapped over it then.
+ * Returns false, and nothing is changed, if the addresses are not free. */
+bool cache_reserve(struct runtime *runtime, const struct pool *pool);
 void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it */
 void cache_forget(
   struct runtime *runtime); /* all units: threads that run them may go on, but lookups do not find them */
@@ -173,6 +184,7 @@ int index_init(struct runtime *runtime);                                  /* ret
 struct unit *index_find(const struct runtime *runtime, uint64_t address); /* NULL: there is none */
 void index_put(struct runtime *runtime, uint32_t number);                 /* adds runtime->units[number] */
 void index_clear(struct runtime *runtime);
+void index_save(const struct runtime *runtime, struct piece_list *pieces);
 uint64_t index_memory(void); /* bytes of address space */
 
 /* ---- ages (age.c) ---- */
@@ -223,6 +235,18 @@ void page_drop(struct runtime *runtime, uint64_t start, uint64_t end); /* makes 
 bool page_release_all(struct runtime *runtime); /* lifts all protection by the runtime; returns whether there was any */
 void page_release_range(struct runtime *runtime, uint64_t start,
                         uint64_t end); /* the same for the pages in the range */
+
+/* For snapshots. The first makes all units stale whose code is not all in one module. The second adds the memory of the
+ * table to the pieces; `is_begun` true: no page looks protected until the second call, false, without pieces. The last
+ * takes over the table of a snapshot, whose memory is mapped already. */
+struct page_counts {
+  uint32_t slots, page_count, page_most;
+};
+
+void page_drop_foreign(struct runtime *runtime);
+void page_save(struct runtime *runtime, struct piece_list *pieces, bool is_begun);
+struct page_counts page_counts(const struct runtime *runtime);
+void page_inherit(struct runtime *runtime, const struct page_counts *counts);
 
 /* A write fault in a page that holds translated code and is protected for that reason. Returns true if it was one: the
  * write must be repeated. Takes the lock. */

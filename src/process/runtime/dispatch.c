@@ -45,14 +45,13 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t ed
   struct runtime *runtime = thread->runtime;
 
   for (;;) {
+    if (!range_find(&runtime->executable, address)) /* a snapshot may have units of code that is not mapped yet */
+      return NULL;
     struct unit *unit = cache_find(runtime, address);
-
     if (unit && is_good(thread, unit))
       return unit;
     if (unit)
       cache_make_stale(runtime, unit);
-    if (!range_find(&runtime->executable, address))
-      return NULL;
     struct area *area = cache_area(runtime, address);
     if (area)
       return translate(thread, address, edge_step && age_has_step(runtime, edge_step) ? edge_step : 0, area);
@@ -107,10 +106,10 @@ void dispatch_direct(void)
   thread->state->rip = target;
   log_put(thread, number);
   dispatch_begin(thread);
-  uint32_t count = runtime->units_made;
+  uint32_t count = runtime->counts.units_made;
   struct unit *unit = unit_at(thread, target, step->space == runtime->space ? number : 0);
   if (unit && !unit->is_checked && age_has_step(runtime, number))
-    cache_tie(runtime, number, unit, runtime->units_made != count && unit->is_for_edge);
+    cache_tie(runtime, number, unit, runtime->counts.units_made != count && unit->is_for_edge);
   bool is_tied = unit && step->next == unit->head;
   dispatch_end(thread, unit);
   if (unit && !is_tied)

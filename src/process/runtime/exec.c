@@ -220,6 +220,7 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
   self_get_name(thread);
   self_get_title(thread);
   thread->state->end = END_EXEC;
+  snapshot_take(thread);
   if (work && exec_prepare(thread, exec, work))
     result = exec_record(thread, exec, work);
   if (work)

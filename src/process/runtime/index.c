@@ -21,7 +21,7 @@ int index_init(struct runtime *runtime)
   if (is_failure(memory))
     return (int)memory;
   runtime->index = (uint32_t *)memory;
-  runtime->index_slots = SLOTS_LEAST;
+  runtime->counts.index_slots = SLOTS_LEAST;
   return 0;
 }
 
@@ -38,7 +38,7 @@ static uint32_t *table_of(const struct runtime *runtime, uint32_t slots)
 /* The slot of the newest unit at the address, or the free one where it would be. */
 static uint32_t *slot_find(const struct runtime *runtime, uint64_t address)
 {
-  uint32_t slots = runtime->index_slots, *table = table_of(runtime, slots);
+  uint32_t slots = runtime->counts.index_slots, *table = table_of(runtime, slots);
   uint64_t at = address * 0x9E3779B97F4A7C15 >> 41 & (slots - 1);
 
   while (table[at] && runtime->units[table[at] - 1].address != address)
@@ -64,10 +64,10 @@ static bool table_give_back(const struct runtime *runtime, uint32_t slots)
 
 static void index_grow(struct runtime *runtime)
 {
-  uint32_t slots = runtime->index_slots;
+  uint32_t slots = runtime->counts.index_slots;
   const uint32_t *old = table_of(runtime, slots);
 
-  runtime->index_slots = 2 * slots;
+  runtime->counts.index_slots = 2 * slots;
   for (uint32_t i = 0; i < slots; i++)
     if (old[i])
       *slot_find(runtime, runtime->units[old[i] - 1].address) = old[i];
@@ -78,19 +78,27 @@ void index_put(struct runtime *runtime, uint32_t number)
 {
   uint32_t *slot = slot_find(runtime, runtime->units[number].address);
 
-  runtime->index_used += !*slot;
+  runtime->counts.index_used += !*slot;
   *slot = number + 1;
-  if (runtime->index_used > runtime->index_slots / SPARE && runtime->index_slots < CACHE_INDEX)
+  if (runtime->counts.index_used > runtime->counts.index_slots / SPARE && runtime->counts.index_slots < CACHE_INDEX)
     index_grow(runtime);
 }
 
-/* It stays as large as it is: what is translated anew is about as much. */
+void index_save(const struct runtime *runtime, struct piece_list *pieces)
+{
+  uint32_t slots = runtime->counts.index_slots;
+
+  piece_add(pieces, table_of(runtime, slots), slots * sizeof(uint32_t));
+}
+
+/* It stays as large as it is: what is translated anew is about as much. Memory of a snapshot would have its old
+ * contents again if it were given back. */
 void index_clear(struct runtime *runtime)
 {
   enum { SMALL = 1 << 16 }; /* slots, which are cleared faster than they are mapped again */
-  uint32_t slots = runtime->index_slots;
+  uint32_t slots = runtime->counts.index_slots;
 
-  runtime->index_used = 0;
-  if (slots <= SMALL || !table_give_back(runtime, slots))
+  runtime->counts.index_used = 0;
+  if (slots <= SMALL || slots == runtime->index_inherited || !table_give_back(runtime, slots))
     memset(table_of(runtime, slots), 0, slots * sizeof(uint32_t));
 }

@@ -251,6 +251,7 @@ static bool file_map_segment(struct file *file, struct runtime *runtime, const E
     return true;
   note_put(runtime, NOTE_MAP, runtime->space, start - before, end, segment->p_offset - before, file->path,
            (uint32_t)text_length(file->path));
+  module_add(runtime, start - before, end, segment->p_offset - before, flags == RANGE_FILE ? file->fd : -1);
   return range_add(&runtime->executable, start - before, end, flags) || file_fail(file, PROCESS_E_RANGES_FULL, 0);
 }
 
@@ -308,6 +309,8 @@ void load_program(struct runtime *runtime, const char *path, struct image *ret_p
   file.is_program = true;
   if (!file_load(&file, runtime, path, ret_program) || !file_interpreter(&file, interpreter, &has_interpreter))
     runtime_fail(file.error, file.system_error, 0);
+  runtime->is_fixed = unrandomised_place(path, PROCESS_PAGE);
+  snapshot_begin(runtime, file.fd);
   kernel_call(__NR_close, (uint64_t)file.fd, 0, 0, 0, 0, 0);
   *ret_start = *ret_program;
   if (!has_interpreter)

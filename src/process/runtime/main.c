@@ -107,6 +107,8 @@ static void open_space(struct runtime *runtime)
 {
   uint64_t process = (uint64_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
 
+  if (!runtime->control->first_process)
+    runtime->control->first_process = (uint32_t)process;
   runtime->space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
   note_put(runtime, NOTE_SPACE, runtime->space, process, 0, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
 }
@@ -228,6 +230,7 @@ _Noreturn void runtime_main(uint64_t *stack)
   add_vdso(runtime, auxv);
   runtime->has_wrgsbase = auxv_find(auxv, AT_HWCAP2) & HWCAP2_FSGSBASE;
   load_program(runtime, runtime->exe, &program, &start);
+  snapshot_use(runtime);
   patch_auxv(auxv, &program, &start, name);
   set_name(name);
   stack += OWN_WORDS;

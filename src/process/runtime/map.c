@@ -45,14 +45,17 @@ static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t en
 
   if (range_remove(&runtime->executable, start, end)) {
     page_drop(runtime, start, end);
+    module_remove(runtime, start, end);
     if (is_gone)
       note_put(runtime, NOTE_UNMAP, runtime->space, start, end, 0, NULL, 0);
   }
   return flags;
 }
 
-static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
+/* `fd` -1: it is not code of a file as the file has it. */
+static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags, uint64_t offset, int fd)
 {
+  module_add(runtime, start, end, offset, fd);
   if (!range_add(&runtime->executable, start, end, flags))
     runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
 }
@@ -87,7 +90,7 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
     range |= RANGE_FILE;
   else if (!is_private)
     range |= RANGE_SHARED;
-  code_add(runtime, start, end, range);
+  code_add(runtime, start, end, range, argument[5], range == RANGE_FILE ? (int)argument[4] : -1);
 }
 
 /* The lock covers both the kernel's change and ours: no thread may translate between the two. */
@@ -132,7 +135,7 @@ static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uin
     bool is_one = is_one_range(runtime, start, end);
     uint32_t kept = code_remove(runtime, start, end, false);
     if (is_code)
-      code_add(runtime, start, end, flags | (is_one ? kept & RANGE_FILE : 0));
+      code_add(runtime, start, end, flags | (is_one ? kept & RANGE_FILE : 0), 0, -1);
   }
   runtime_unlock(runtime);
   return result;
@@ -169,7 +172,7 @@ static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
     shared_set(from, from + page_up(argument[1]), false);
     shared_set(to, to + page_up(argument[2]), is_of_shared);
     if (is_executable)
-      code_add(runtime, to, to + page_up(argument[2]), flags & ~(uint32_t)RANGE_FILE);
+      code_add(runtime, to, to + page_up(argument[2]), flags & ~(uint32_t)RANGE_FILE, 0, -1);
   }
   runtime_unlock(runtime);
   return result;
@@ -245,5 +248,5 @@ void map_stack_code(struct runtime *runtime, uint64_t stack)
     return;
   while (kernel_call(__NR_mprotect, top, PROCESS_PAGE, rights, 0, 0, 0) == 0)
     top += PROCESS_PAGE;
-  code_add(runtime, page - STACK_MOST, top, RANGE_WRITABLE);
+  code_add(runtime, page - STACK_MOST, top, RANGE_WRITABLE, 0, -1);
 }

@@ -298,6 +298,61 @@ bool page_release_all(struct runtime *runtime)
   return is_any;
 }
 
+/* ---- snapshots ---- */
+
+/* The code of a unit is on few pages, one of which is that of its first instruction. */
+void page_drop_foreign(struct runtime *runtime)
+{
+  struct page_table *table = runtime->pages;
+  unsigned pool = (unsigned)(runtime->pool - runtime->pools);
+  struct page *pages = table->pages + table->slots;
+
+  for (uint32_t i = 0; i < table->slots; i++) {
+    const struct module *module = pages[i].address ? module_find(runtime, pages[i].address) : NULL;
+
+    if (pages[i].address && !module)
+      page_forget(runtime, &pages[i]);
+    for (uint32_t node = module ? *page_list(runtime, &pages[i], pool) : 0; node;
+         node = table->nodes[pool].nodes[node].next) {
+      struct unit *unit = &runtime->units[table->nodes[pool].nodes[node].unit];
+
+      if (unit->is_checked || module_find(runtime, unit->address) != module)
+        cache_make_stale(runtime, unit);
+    }
+  }
+}
+
+void page_save(struct runtime *runtime, struct piece_list *pieces, bool is_begun)
+{
+  struct page_table *table = runtime->pages;
+
+  for (uint32_t i = 0; i < table->protected_count; i++)
+    page_slot(runtime, table->protected_pages[i])->is_protected = !is_begun;
+  if (!pieces)
+    return;
+  piece_add(pieces, table->pages + table->slots, table->slots * sizeof(*table->pages));
+  piece_add(pieces, &table->nodes[0],
+            offsetof(struct page_nodes, nodes) + table->nodes[0].count * sizeof(struct page_node));
+}
+
+struct page_counts page_counts(const struct runtime *runtime)
+{
+  const struct page_table *table = runtime->pages;
+
+  return (struct page_counts){table->slots, table->page_count, table->page_most};
+}
+
+void page_inherit(struct runtime *runtime, const struct page_counts *counts)
+{
+  struct page_table *table = runtime->pages;
+
+  table->slots = counts->slots;
+  table->page_count = counts->page_count;
+  table->page_most = counts->page_most;
+}
+
+/* ---- faults ---- */
+
 /* Another thread may have released the page since, or an mprotect call that failed halfway: the rights are set in any
  * case. */
 bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip)

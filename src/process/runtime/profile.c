@@ -74,8 +74,14 @@ int profile_init(struct runtime *runtime)
     return (int)memory;
   runtime->habits = (struct habit *)memory;
   runtime->habit_filter = (uint64_t *)(runtime->habits + HABITS);
-  runtime->next_profile = 1;
+  runtime->counts.next_profile = 1;
   return 0;
+}
+
+void profile_save(const struct runtime *runtime, struct piece_list *pieces)
+{
+  if (runtime->counts.habit_count)
+    piece_add(pieces, runtime->habits, HABITS * sizeof(struct habit) + FILTER / 8);
 }
 
 bool profile_is_taken(const struct runtime *runtime, uint64_t address)
@@ -102,12 +108,12 @@ static struct habit *habit_get(struct sample *sample, uint64_t address)
 
   if (!habit)
     return NULL;
-  runtime->habit_count += !habit->address;
+  runtime->counts.habit_count += !habit->address;
   habit->address = address;
   uint64_t bit;
   *filter_word(runtime, address, &bit) |= bit;
-  sample->branches += habit->sample != runtime->samples;
-  habit->sample = runtime->samples;
+  sample->branches += habit->sample != runtime->counts.samples;
+  habit->sample = runtime->counts.samples;
   if (habit->taken + habit->passed > COUNT_MOST) {
     habit->taken /= 2;
     habit->passed /= 2;
@@ -205,9 +211,9 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
 /* True for hot code whose paths do not follow its branches, if the last new generation is long enough ago. */
 static bool is_worth_while(const struct runtime *runtime, const struct sample *sample)
 {
-  uint32_t made = runtime->units_made - runtime->generation_units;
-  uint32_t pause = 1u << (runtime->generation < PATIENCE_MOST ? runtime->generation : PATIENCE_MOST);
-  uint32_t age = runtime->turns - runtime->generation_turn;
+  uint32_t made = runtime->counts.units_made - runtime->counts.generation_units;
+  uint32_t pause = 1u << (runtime->counts.generation < PATIENCE_MOST ? runtime->counts.generation : PATIENCE_MOST);
+  uint32_t age = runtime->counts.turns - runtime->counts.generation_turn;
 
   return sample->branches * SPREAD < sample->entries && sample->misfits * 4 > sample->entries && age > pause &&
          age > made / UNITS_A_PART;
@@ -228,20 +234,20 @@ static void look(struct runtime *runtime, const uint32_t *entries, uint32_t coun
 {
   uint32_t start = sample_start(entries, count);
   struct sample sample = {.runtime = runtime, .entries = count - start};
-  uint32_t pause = runtime->samples < PAUSE_MOST ? runtime->samples + 1 : PAUSE_MOST;
+  uint32_t pause = runtime->counts.samples < PAUSE_MOST ? runtime->counts.samples + 1 : PAUSE_MOST;
 
-  runtime->samples++;
-  runtime->next_profile = runtime->turns + pause;
-  if (runtime->habit_count > HABITS / 4 * 3) {
+  runtime->counts.samples++;
+  runtime->counts.next_profile = runtime->counts.turns + pause;
+  if (runtime->counts.habit_count > HABITS / 4 * 3) {
     memset(runtime->habits, 0, HABITS * sizeof(struct habit) + FILTER / 8);
-    runtime->habit_count = 0;
+    runtime->counts.habit_count = 0;
   }
   count_entries(&sample, entries + start);
   if (!is_worth_while(runtime, &sample))
     return;
-  runtime->generation_units = runtime->units_made;
-  runtime->generation_turn = runtime->turns;
-  runtime->generation++;
+  runtime->counts.generation_units = runtime->counts.units_made;
+  runtime->counts.generation_turn = runtime->counts.turns;
+  runtime->counts.generation++;
   cache_forget(runtime);
 }
 
@@ -249,15 +255,15 @@ bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count
 {
   struct runtime *runtime = thread->runtime;
 
-  if (__atomic_add_fetch(&runtime->turns, 1, __ATOMIC_RELAXED) >= runtime->next_profile) {
+  if (__atomic_add_fetch(&runtime->counts.turns, 1, __ATOMIC_RELAXED) >= runtime->counts.next_profile) {
     runtime_lock(runtime);
-    if (runtime->turns >= runtime->next_profile)
+    if (runtime->counts.turns >= runtime->counts.next_profile)
       look(runtime, entries, count);
     runtime_unlock(runtime);
   }
-  if (thread->generation == runtime->generation)
+  if (thread->generation == runtime->counts.generation)
     return false;
-  thread->generation = runtime->generation;
+  thread->generation = runtime->counts.generation;
   cache_lookup_init(thread);
   return true;
 }

@@ -24,6 +24,7 @@
 #include "process/runtime/emit.h"
 #include "process/runtime/kernel.h"
 #include "process/runtime/signal_frame.h"
+#include "process/runtime/snapshot.h"
 #include "process/shared.h"
 
 #pragma GCC visibility push(hidden)
@@ -95,6 +96,16 @@ union step_local {
  * is the number of a step. */
 enum { EXIT_NO_INSTRUCTION = 0, EXIT_WRITES_GS = -1 };
 
+/* Numbers about the cache and its profile. */
+struct cache_counts {
+  uint32_t units_made;                                    /* so far */
+  uint32_t index_slots, index_used;                       /* size of the index that is used; its slots that are taken */
+  uint32_t habit_count;                                   /* slots of the table of habits that are taken */
+  uint32_t turns, next_profile, samples;                  /* log parts that were filled; the turn of the next profile;
+                                                             number of profiles so far */
+  uint32_t generation, generation_units, generation_turn; /* of the profile; numbers of units and turns when it began */
+};
+
 struct runtime {
   struct process_control *control;
   struct process_state *threads; /* the thread pages, PROCESS_PAGE apart */
@@ -109,11 +120,13 @@ struct runtime {
   const char *exe;   /* absolute path of the program */
   uint32_t space;    /* address space */
   bool has_wrgsbase; /* GS can be set without a system call */
+  bool is_fixed;     /* addresses are not randomised */
   bool is_confined;  /* the application has a seccomp filter: the runtime avoids system calls of its own */
   uint32_t lock;     /* 0 free, 1 taken, 2 taken and waited for */
   uint64_t holder;   /* numbers of the process and thread that hold it, if they were noted */
 
   struct range_list executable;
+  struct module_list modules; /* of these: code that is as in its file */
 
   struct pool pools[CACHE_POOLS], *pool; /* the one that is filled */
   uint32_t age;                          /* number of times that a pool was begun; also read without the lock */
@@ -121,17 +134,13 @@ struct runtime {
   uint64_t area_size;                    /* bytes of an area that are used, */
   uint32_t area_most, unit_most;         /* and the most areas and units */
   struct unit *units;                    /* the units of the pools one behind another, in the order of their creation */
-  uint32_t units_made;                   /* so far */
-  uint32_t *index;                       /* hash tables by address, number of the unit + 1: index.c; */
-  uint32_t index_slots, index_used;      /* size of the one that is used; its slots that are taken */
+  uint32_t *index;                       /* hash tables by address, number of the unit + 1: index.c */
   struct place *places;                  /* as the units */
   struct habit *habits;
   uint64_t *habit_filter;
-  uint32_t habit_count;
-  uint32_t turns, next_profile,
-    samples; /* log parts that were filled; the turn of the next profile; number of profiles so far */
-  uint32_t generation, generation_units,
-    generation_turn; /* generation of the profile; number of units and turns when it began */
+  struct cache_counts counts;
+  uint32_t index_inherited; /* slots of the index that is memory of a snapshot, 0: none */
+  uint32_t units_inherited; /* units that came with the snapshot */
   uint32_t number_next, number_end, number_count, number_space; /* step numbers that this space may use */
   union step_local *local;                                      /* by step */
   struct page_table *pages;
@@ -222,7 +231,8 @@ uint64_t log_turn(struct thread *thread, uint64_t address);
 
 /* ---- what branches mostly do (profile.c) ---- */
 
-int profile_init(struct runtime *runtime); /* returns 0 or -errno */
+int profile_init(struct runtime *runtime);                                   /* returns 0 or -errno */
+void profile_save(const struct runtime *runtime, struct piece_list *pieces); /* the memory for a snapshot */
 
 /* Of the branch at this address, with the lock held: is it mostly taken; its most frequent target, or 0. */
 bool profile_is_taken(const struct runtime *runtime, uint64_t address);

@@ -261,6 +261,8 @@ _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_
   self_get_name(thread);
   if (is_group || thread->state->process == thread->state->thread) /* else other threads may open files meanwhile */
     self_get_title(thread);
+  if (is_group)
+    snapshot_take(thread);
   thread_end(thread, is_group ? END_EXIT_GROUP : END_EXIT, status);
   thread_vanish(is_kept ? &kept : &thread->is_used, is_group ? __NR_exit_group : __NR_exit, status);
 }

@@ -235,11 +235,11 @@ static int64_t translate_again(struct translation *translation, struct area *are
  * would ever run. Paths are longest once it is known which way branches mostly go. */
 static struct limits limits_choose(const struct runtime *runtime)
 {
-  uint64_t entries = (uint64_t)__atomic_load_n(&runtime->turns, __ATOMIC_RELAXED) * (runtime->part_size / 4);
+  uint64_t entries = (uint64_t)__atomic_load_n(&runtime->counts.turns, __ATOMIC_RELAXED) * (runtime->part_size / 4);
 
-  if (runtime->generation)
+  if (runtime->counts.generation)
     return (struct limits){160, STEPS_MOST};
-  if (entries >= (uint64_t)runtime->units_made * ENTRIES_LEAST)
+  if (entries >= (uint64_t)runtime->counts.units_made * ENTRIES_LEAST)
     return (struct limits){80, 20};
   return (struct limits){24, 6};
 }

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What a process leaves for the next one that executes the same program: the files whose code it has translated
+ * (module.c), and its cache (snapshot.c). All functions need the lock, or are for the start.
+ */
+#ifndef PROCESS_RUNTIME_SNAPSHOT_H
+#define PROCESS_RUNTIME_SNAPSHOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#pragma GCC visibility push(hidden)
+
+struct runtime;
+struct thread;
+
+/* ---- files of code (module.c) ---- */
+
+/* Distinguishes a file from all others, and from itself before it was changed. Times in nanoseconds. */
+struct file_identity {
+  uint64_t device, inode, size, modified;
+  uint64_t changed; /* 0: the file is unknown, or so new that another change would have the same time */
+};
+
+/* Code of a file at an address, as the file has it: it was never writable. */
+struct module {
+  uint64_t start, end, offset;
+  struct file_identity file;
+  bool is_mapped; /* in this process; else a snapshot brought units of it */
+};
+
+enum { MODULES_MOST = 256 };
+
+struct module_list {
+  uint32_t count;
+  struct module modules[MODULES_MOST];
+};
+
+/* The open file. */
+struct file_identity file_identify(int fd);
+
+/* The file is mapped there from now on and can be executed. Units of an earlier process stay if they are of the same
+ * file, or become stale. `fd` -1: the memory is that of no file. */
+void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t offset, int fd);
+
+/* The memory is gone, or may change. Its units are stale already. */
+void module_remove(struct runtime *runtime, uint64_t start, uint64_t end);
+
+/* The module that holds the address, mapped or not; NULL: none. */
+const struct module *module_find(const struct runtime *runtime, uint64_t address);
+
+/* Forgets the modules whose memory differs from the file: a debugger writes there, or the program by /proc. Returns
+ * false if the kernel does not tell. */
+bool module_forget_changed(struct runtime *runtime);
+
+/* Adds a module of a snapshot. */
+void module_inherit(struct runtime *runtime, const struct module *module);
+
+/* ---- the cache (snapshot.c) ---- */
+
+/* Memory that a snapshot holds, in whole pages. */
+struct piece {
+  uint64_t address, size;
+};
+
+enum { PIECES_MOST = 2048 };
+
+struct piece_list {
+  uint32_t count;
+  bool is_full; /* there were more */
+  struct piece pieces[PIECES_MOST];
+};
+
+void piece_add(struct piece_list *list, const void *start, uint64_t size);
+
+/* The program was loaded from this file; its descriptor is still open. Begins with the newest snapshot of that program,
+ * if there is one that fits. */
+void snapshot_begin(struct runtime *runtime, int fd);
+void snapshot_use(struct runtime *runtime);
+
+/* The process ends, or executes another program: leaves a snapshot if there is much that the last one does not have. */
+void snapshot_take(struct thread *thread);
+
+#pragma GCC visibility pop
+
+#endif
