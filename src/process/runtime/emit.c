@@ -6,32 +6,6 @@
  */
 #include "process/runtime/runtime.h"
 
-void emit_bytes(struct emitter *emitter, const void *bytes, size_t size)
-{
-  const uint8_t *from = bytes;
-
-  for (size_t i = 0; i < size; i++) /* short copies: a call would cost more */
-    emitter->at[i] = from[i];
-  emitter->at += size;
-}
-
-void emit_byte(struct emitter *emitter, unsigned byte)
-{
-  *emitter->at++ = (uint8_t)byte;
-}
-
-void emit_u32(struct emitter *emitter, uint32_t value)
-{
-  __builtin_memcpy(emitter->at, &value, 4);
-  emitter->at += 4;
-}
-
-void emit_u64(struct emitter *emitter, uint64_t value)
-{
-  __builtin_memcpy(emitter->at, &value, 8);
-  emitter->at += 8;
-}
-
 /* MOV between a register and gs:slot. */
 static void emit_slot(struct emitter *emitter, unsigned opcode, unsigned reg, uint32_t slot)
 {

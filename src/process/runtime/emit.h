@@ -21,10 +21,51 @@ struct emitter {
   uint8_t *at;
 };
 
-void emit_byte(struct emitter *emitter, unsigned byte);
-void emit_u32(struct emitter *emitter, uint32_t value);
-void emit_u64(struct emitter *emitter, uint64_t value);
-void emit_bytes(struct emitter *emitter, const void *bytes, size_t size);
+/* These are inline: the translator calls them for every instruction. */
+
+static inline void emit_byte(struct emitter *emitter, unsigned byte)
+{
+  *emitter->at++ = (uint8_t)byte;
+}
+
+static inline void emit_u32(struct emitter *emitter, uint32_t value)
+{
+  __builtin_memcpy(emitter->at, &value, 4);
+  emitter->at += 4;
+}
+
+static inline void emit_u64(struct emitter *emitter, uint64_t value)
+{
+  __builtin_memcpy(emitter->at, &value, 8);
+  emitter->at += 8;
+}
+
+/* At most 16 bytes: two pieces of equal size, which may overlap. */
+static inline void emit_bytes(struct emitter *emitter, const void *bytes, size_t size)
+{
+  const uint8_t *from = bytes;
+  uint8_t *to = emitter->at;
+
+  emitter->at += size;
+  if (size >= 8) {
+    uint64_t first, last;
+
+    __builtin_memcpy(&first, from, 8);
+    __builtin_memcpy(&last, from + size - 8, 8);
+    __builtin_memcpy(to, &first, 8);
+    __builtin_memcpy(to + size - 8, &last, 8);
+  } else if (size >= 4) {
+    uint32_t first, last;
+
+    __builtin_memcpy(&first, from, 4);
+    __builtin_memcpy(&last, from + size - 4, 4);
+    __builtin_memcpy(to, &first, 4);
+    __builtin_memcpy(to + size - 4, &last, 4);
+  } else {
+    for (size_t i = 0; i < size; i++)
+      to[i] = from[i];
+  }
+}
 
 /* None of these touches flags. A register is below 8, a slot an offset from GS. */
 void emit_spill(struct emitter *emitter, unsigned reg, uint32_t slot);
