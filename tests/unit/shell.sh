@@ -53,3 +53,13 @@ run()
 said() { grep -qF -- "$1" "$scratch/out"; }
 complained() { grep -qF -- "$1" "$scratch/err"; }
 silent() { ! [ -s "$scratch/out" ]; }
+
+# await COMMAND...: until it succeeds, for a minute at least, since the machine may be busy.
+await()
+{
+  for _ in $(seq 1200); do
+    "$@" && return 0
+    sleep 0.05
+  done
+  return 1
+}

@@ -24,7 +24,7 @@ debug()
   for command in "${@:2}"; do
     words+=(-ex "$command")
   done
-  timeout 60 "$lbr" gdb "$1" -- -nx -batch -ex 'set width 0' "${words[@]}" >out 2>err </dev/null
+  timeout 100 "$lbr" gdb "$1" -- -nx -batch -ex 'set width 0' "${words[@]}" >out 2>err </dev/null
   status=$?
 }
 
@@ -49,7 +49,7 @@ else
   verdict 'reverse-stepi goes back through them, record goto begin to the first' $?
   grep -q "^Recorded $(wc -l <want) instructions in .* (0 gaps)" out
   verdict 'info record' $?
-  timeout 60 "$lbr" gdb --tail 10 signals.lbr -- -nx -batch -ex 'record instruction-history 1,1000' >out 2>err </dev/null
+  timeout 100 "$lbr" gdb --tail 10 signals.lbr -- -nx -batch -ex 'record instruction-history 1,1000' >out 2>err </dev/null
   addresses >got && lines=$(wc -l <got) && [ "$lines" -ge 10 ] && [ "$lines" -lt 300 ] && tail -n "$lines" want | diff - got
   verdict 'gdb --tail: the end of it' $?
 fi
@@ -148,7 +148,7 @@ debug list.lbr 'x/i $pc' 'monitor trace' 'reverse-stepi' 'bt'
 grep -oE '<sum\+[0-9]+>:.*' out >ours
 grep -qE '^thread 0 \(the system.s [0-9]+\): died at 0x' err && grep -qE '^#1 .* in main \(\)' out
 verdict 'a program that died of a pointer' $?
-if timeout 60 gdb -nx -batch -ex run -ex 'x/i $pc' ./list >native 2>&1 </dev/null && grep -q SIGSEGV native; then
+if timeout 100 gdb -nx -batch -ex run -ex 'x/i $pc' ./list >native 2>&1 </dev/null && grep -q SIGSEGV native; then
   [ -s ours ] && grep -oE '<sum\+[0-9]+>:.*' native | diff - ours
   verdict 'it died at the instruction at which gdb sees it die' $?
 else
@@ -165,7 +165,7 @@ debug threads.lbr 'info threads' 'thread apply all -q record function-call-histo
 shown = re.findall(r"^[* ] \d+ +Thread (\d+) ", open("out").read(), re.M)
 assert sorted(map(int, shown)) == sorted(t["system_thread"] for t in json.load(open("stat.json"))["threads"]), shown'
 verdict 'threads, under their numbers' $?
-timeout 60 "$lbr" gdb --thread 3 threads.lbr -- -nx -batch -ex 'p $_gthread' -ex 'thread' >out 2>err </dev/null
+timeout 100 "$lbr" gdb --thread 3 threads.lbr -- -nx -batch -ex 'p $_gthread' -ex 'thread' >out 2>err </dev/null
 grep -q "Thread $(python3 -c 'import json; print(json.load(open("stat.json"))["threads"][3]["system_thread"])')" out
 verdict 'gdb --thread' $?
 
@@ -188,31 +188,26 @@ fi
 
 "$lbr" gdb --listen unix:socket list.lbr 2>listen.err &
 server=$!
-for _ in $(seq 100); do
-  [ -S socket ] && break
-  sleep 0.05
-done
+await test -S socket
 mode=$(stat -c %a socket)
-timeout 60 gdb -nx -batch -ex 'target remote socket' -ex 'record instruction-history' >out 2>err </dev/null
+timeout 100 gdb -nx -batch -ex 'target remote socket' -ex 'record instruction-history' >out 2>err </dev/null
 wait $server
 [ $? -eq 0 ] && [ "$mode" = 600 ] && ! [ -e socket ] && grep -q '<sum+' out && grep -q 'target remote socket' listen.err
 verdict '--listen unix:PATH' $?
+: >listen.err
 "$lbr" gdb --listen 0 list.lbr 2>listen.err &
 server=$!
-for _ in $(seq 100); do
-  port=$(sed -n 's/.*127.0.0.1:\([0-9]*\)$/\1/p' listen.err)
-  [ -n "$port" ] && break
-  sleep 0.05
-done
-timeout 60 gdb -nx -batch -ex "target remote 127.0.0.1:$port" -ex 'record instruction-history' >out 2>err </dev/null
+await grep -q '127.0.0.1:[0-9]*$' listen.err
+port=$(sed -n 's/.*127.0.0.1:\([0-9]*\)$/\1/p' listen.err)
+timeout 100 gdb -nx -batch -ex "target remote 127.0.0.1:$port" -ex 'record instruction-history' >out 2>err </dev/null
 wait $server
 [ $? -eq 0 ] && grep -q '<sum+' out
 verdict '--listen PORT' $?
-timeout 60 gdb -nx -batch -ex "target remote | '$lbr' gdb --stdio list.lbr" -ex 'record stop' -ex 'record btrace bts' \
+timeout 100 gdb -nx -batch -ex "target remote | '$lbr' gdb --stdio list.lbr" -ex 'record stop' -ex 'record btrace bts' \
   -ex 'record instruction-history' >out 2>err </dev/null
 grep -q '<sum+' out
 verdict '--stdio; record stop and record btrace' $?
-head -c 100000 /dev/urandom | timeout 20 "$lbr" gdb --stdio list.lbr >out 2>err
+head -c 100000 /dev/urandom | timeout 100 "$lbr" gdb --stdio list.lbr >out 2>err
 [ $? -eq 0 ]
 verdict 'a client that sends anything' $?
 
@@ -226,13 +221,10 @@ held()
     words+=(-ex "$command")
   done
   rm -f ended socket
-  (ulimit -c 0 && timeout 60 "$lbr" run --gdb=unix:socket -- "$1" >died 2>died.err; echo $? >ended) 2>/dev/null &
+  (ulimit -c 0 && timeout 100 "$lbr" run --gdb=unix:socket -- "$1" >died 2>died.err; echo $? >ended) 2>/dev/null &
   server=$!
-  for _ in $(seq 200); do
-    [ -S socket ] || [ -e ended ] && break
-    sleep 0.05
-  done
-  timeout 60 gdb -nx -batch -iex 'set sysroot' -ex 'target remote socket' "${words[@]}" >out 2>err </dev/null
+  await test -S socket -o -e ended
+  timeout 100 gdb -nx -batch -iex 'set sysroot' -ex 'target remote socket' "${words[@]}" >out 2>err </dev/null
   wait $server
 }
 
@@ -245,11 +237,17 @@ grep -q '^\$1 = (struct node \*) 0x0' out && grep -q '^\$2 = 2$' out && grep -q 
   grep -q '^\$5 = 1$' out
 verdict 'run --gdb: its registers and memory' $?
 printf 'reverse-stepi\nbt\n' >commands
-(ulimit -c 0 && timeout 60 "$lbr" run --gdb ./smash <commands >out 2>err) 2>/dev/null
+(ulimit -c 0 && timeout 100 "$lbr" run --gdb ./smash <commands >out 2>err) 2>/dev/null
 [ $? -eq 139 ] && grep -qE '^(\(gdb\) )*#0 .*inner \(' out && grep -qE '^#1 .*middle \(' out && grep -qE '^#2 .*main \(' out
 verdict 'run --gdb starts gdb' $?
-(ulimit -c 0 && cp list "held$$" && timeout 3 "$lbr" run --gdb=unix:socket "./held$$" >out 2>err) 2>/dev/null
-[ $? -ge 124 ] && complained 'waiting for gdb' && complained 'gdb did not connect' && ! pgrep -x "held$$" >/dev/null
+cp list "held$$"
+: >err
+(ulimit -c 0 && exec "$lbr" run --gdb=unix:socket "./held$$" >out 2>err) 2>/dev/null &
+server=$!
+await complained 'waiting for gdb'
+kill -TERM $server
+wait $server 2>/dev/null
+[ $? -ge 128 ] && complained 'waiting for gdb' && complained 'gdb did not connect' && ! pgrep -x "held$$" >/dev/null
 verdict 'run --gdb: nobody comes' $?
 run run --gdb=unix:socket true
 [ $status -eq 0 ] && silent && ! [ -e socket ]

@@ -61,7 +61,7 @@ class Processors:
 
     def live(self, *options, cpu=True, **variables):
         return subprocess.run(self.command(options, cpu), env=self.environment(variables), capture_output=True, text=True,
-                              stdin=subprocess.DEVNULL, timeout=20)
+                              stdin=subprocess.DEVNULL, timeout=100)
 
     def json(self, *options, **variables):
         done = self.live("--json", *options, **variables)
@@ -262,7 +262,7 @@ def test_watch(root):
     process, terminal = pty.fork()
     if process == 0:
         os.execve(LBR, processors.command(["--user", "--watch", "--interval", "0.05"]), processors.environment({}))
-    text, deadline = b"", time.time() + 10
+    text, deadline = b"", time.time() + 100
     while text.count(b"\033[H") < 3 and time.time() < deadline:
         if select.select([terminal], [], [], 1)[0]:
             text += os.read(terminal, 65536)
@@ -325,7 +325,7 @@ def test_real():
     if not os.path.exists("/dev/cpu/0/msr"):
         print("# the real device is not read: this machine has no /dev/cpu/0/msr")
         return
-    done = subprocess.run([LBR, "live", "--no-stop", "--json"], capture_output=True, text=True, timeout=20)
+    done = subprocess.run([LBR, "live", "--no-stop", "--json"], capture_output=True, text=True, timeout=100)
     if done.returncode:
         verdict("the real device: one line says why not", len(done.stderr.splitlines()) == 1, done)
         print("# the real device is not read:", done.stderr.strip())

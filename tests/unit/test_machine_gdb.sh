@@ -18,12 +18,10 @@ eval "$(nm "$guests/debug.elf" | sed -nE 's/^0*([0-9a-f]+) t ([a-z_0-9]+)$/at_\2
 start()
 {
   rm -f socket
-  timeout --foreground 60 "$lbr" machine --gdb unix:socket "$@" >out 2>err </dev/null &
+  : >err
+  timeout --foreground 200 "$lbr" machine --gdb unix:socket "$@" >out 2>err </dev/null &
   machine=$!
-  for _ in $(seq 200); do
-    grep -q 'target remote' err 2>/dev/null && return
-    sleep 0.02
-  done
+  await grep -q 'target remote' err
 }
 
 # attach COMMAND...: what gdb prints when it is given the commands.
@@ -33,7 +31,7 @@ attach()
   for command in "$@"; do
     words+=(-ex "$command")
   done
-  timeout 30 gdb -nx -q -batch -iex 'set width 0' -iex 'set confirm off' -ex 'target remote socket' "${words[@]}" >said 2>&1 </dev/null
+  timeout 100 gdb -nx -q -batch -iex 'set width 0' -iex 'set confirm off' -ex 'target remote socket' "${words[@]}" >said 2>&1 </dev/null
 }
 
 # finish: the machine's exit status.
@@ -236,7 +234,7 @@ where "$at_undefined" "$at_spin32" $((at_spin32 + 1)) "$at_spin32" $((at_spin32 
 verdict 'a pentium-m: protected mode, btrace' $?
 start --wait --gdb 0 --kernel "$guests/kernel64.elf"
 port=$(sed -nE 's/.*target remote 127.0.0.1:([0-9]+)$/\1/p' err)
-timeout 30 gdb -nx -q -batch -ex "target remote 127.0.0.1:$port" -ex 'stepi' -ex 'show architecture' -ex kill "$guests/kernel64.elf" >said 2>&1 </dev/null
+timeout 100 gdb -nx -q -batch -ex "target remote 127.0.0.1:$port" -ex 'stepi' -ex 'show architecture' -ex kill "$guests/kernel64.elf" >said 2>&1 </dev/null
 finish
 [ $status -eq 0 ] && saw 'in _start ()' && saw '(currently "i386:x86-64")'
 verdict 'a port; a 64-bit kernel with its symbols' $?

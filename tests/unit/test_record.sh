@@ -17,15 +17,6 @@ whole() { "$lbr" script --no-symbols "$1" >script 2>script.err && ! grep -q '^ga
 gaps() { "$lbr" script --no-symbols "$1" 2>/dev/null | grep -q "^gap: .*($2)"; }
 # fact FILE KEY: a line of the head of lbr stat.
 fact() { "$lbr" stat --no-symbols "$1" 2>/dev/null | sed -n "s/^  $2  *//p" | head -n 1; }
-# await COMMAND...: until it succeeds, for at most twenty seconds.
-await()
-{
-  for _ in $(seq 400); do
-    "$@" && return 0
-    sleep 0.05
-  done
-  return 1
-}
 
 # ---- a program alone ----
 
@@ -152,19 +143,19 @@ END
 }
 
 rm -f ready
-[ "$(terminal 20 "$lbr" record -o interrupt.lbr bash -c ': >ready; exec sleep 60')" = -2 ] && whole interrupt.lbr &&
+[ "$(terminal 100 "$lbr" record -o interrupt.lbr bash -c ': >ready; exec sleep 300')" = -2 ] && whole interrupt.lbr &&
   grep -q 'interrupt.lbr: [0-9]* branches' shown
 verdict 'Ctrl-C' $?
 
 # A program that does something of its own with Ctrl-C.
 rm -f ready
-[ "$(terminal 20 "$lbr" record -o trap.lbr bash -c 'trap "exit 9" INT; touch ready; while :; do sleep 0.1; done')" = 9 ] &&
+[ "$(terminal 100 "$lbr" record -o trap.lbr bash -c 'trap "exit 9" INT; touch ready; while :; do sleep 0.1; done')" = 9 ] &&
   whole trap.lbr
 verdict 'Ctrl-C that the program catches' $?
 
 # What the program leaves behind is recorded, too; Ctrl-C leaves it, and it runs on.
 rm -f ready
-[ "$(terminal 60 "$lbr" record -o left.lbr bash -c \
+[ "$(terminal 100 "$lbr" record -o left.lbr bash -c \
   '(trap "" INT HUP; : >left.begun; until [ -e left.go ]; do sleep 0.1; done; : >left.end) &
    (while kill -0 $$ 2>/dev/null || ! [ -e left.begun ]; do :; done; : >ready) & exit 4')" = 4 ] &&
   [ -e left.begun ] && ! [ -e left.end ] && gaps left.lbr lost
@@ -179,7 +170,7 @@ verdict 'what the program leaves behind is waited for' $?
 # A line that tells how far it is, at a terminal only.
 rm -f ready
 mkfifo gate
-[ "$(terminal 60 "$lbr" record -o progress.lbr bash -c 'read -r line <gate')" = 0 ] && grep -q 'million branches, ' shown && whole progress.lbr
+[ "$(terminal 100 "$lbr" record -o progress.lbr bash -c 'read -r line <gate')" = 0 ] && grep -q 'million branches, ' shown && whole progress.lbr
 verdict 'progress at a terminal' $?
 # What has computed for a while gets an estimate of how much slower it is; not what only sleeps.
 ! grep -q 'times slower' shown
@@ -308,7 +299,7 @@ verdict 'record -o -: the trace goes to standard output, the output of the progr
 status=${PIPESTATUS[0]}
 [ $status -eq 125 ] && complained 'Broken pipe' && complained 'done'
 verdict 'record -o -: nobody reads it' $?
-[ "$(terminal 20 "$lbr" record -o - true)" = 125 ] && grep -q 'standard output is a terminal' shown
+[ "$(terminal 100 "$lbr" record -o - true)" = 125 ] && grep -q 'standard output is a terminal' shown
 verdict 'record -o -: not to a terminal' $?
 mkdir small
 if mount -t tmpfs -o size=128k none small 2>/dev/null; then

@@ -187,10 +187,8 @@ done
 # the process has said its number, which may come later.
 "$lbr" record -q -o killed.lbr ./titles wait padding >told &
 recorder=$!
-for _ in $(seq 600); do
-  [ -s told ] && grep -qaF 'titles: waits' killed.lbr.incomplete 2>/dev/null && break
-  sleep 0.1
-done
+waits() { [ -s told ] && grep -qaF 'titles: waits' killed.lbr.incomplete 2>/dev/null; }
+await waits
 kill -KILL "$(cut -d '|' -f 1 told)"
 wait $recorder
 "$lbr" stat --json killed.lbr | python3 threads.py >got
