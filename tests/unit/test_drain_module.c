@@ -202,6 +202,32 @@ static void test_steps_given_back(void **state)
   drain_end(0);
 }
 
+/* Not if other processes use them. */
+static void test_steps_kept(void **state)
+{
+  (void)state;
+  enum { FIRST = PROCESS_STEPS_UNIT, OTHER = 2 * PROCESS_STEPS_UNIT, END = 3 * PROCESS_STEPS_UNIT };
+  drain_begin(0);
+  thread_begin(0, 1, 1000000);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  note_put(NOTE_STEPS, 1, FIRST, OTHER, "");
+  note_put(NOTE_KEPT, 1, 0, 0, "");
+  note_put(NOTE_KEPT, 77, 0, 0, ""); /* of no use */
+  step_of(FIRST)->head = step_of(OTHER)->head = 1;
+  thread_end(0);
+  drain_until_free(1);
+  thread_begin(0, 2, 1000001);
+  note_put(NOTE_SPACE, 2, 1000001, 0, "/bin/true");
+  note_put(NOTE_STEPS, 2, OTHER, END, "");
+  thread_end(0);
+  drain_until_free(1);
+  for (unsigned i = 0; i < 3; i++)
+    process_drain_step(drain, 0);
+  assert_true(step_is_there(FIRST) && !step_is_there(OTHER));
+  process_drain_finish(drain, true);
+  drain_end(0);
+}
+
 static void code_put(uint32_t space, uint64_t address, const char *bytes)
 {
   note_put(NOTE_CODE, space, address, address + strlen(bytes), bytes);
@@ -278,4 +304,4 @@ static void test_build_id(void **state)
 }
 
 PART(TEST(test_unmap), TEST(test_fork), TEST(test_code), TEST(test_build_id), TEST(test_steps_given_back),
-     TEST(test_order), TEST(test_exec_order), TEST(test_notes_take_long));
+     TEST(test_steps_kept), TEST(test_order), TEST(test_exec_order), TEST(test_notes_take_long));
