@@ -247,6 +247,6 @@ AT(registers, STATE_REGISTERS);
 AT(rip, STATE_RIP);
 _Static_assert(STATE_R11 == STATE_REGISTERS + 11 * 8, "");
 #undef AT
-_Static_assert(sizeof(struct process_state) <= REGION_LOOKUP, "");
+_Static_assert(sizeof(struct process_state) <= REGION_WIDE, "");
 
 #endif

@@ -205,7 +205,7 @@ static bool write_indirect(struct translation *translation, const uint8_t *bytes
   translation_add_step(translation, is_call ? LB_BRANCH_NEAR_IND_CALL : LB_BRANCH_NEAR_IND_JMP, LB_STEP_SILENT, 0);
   translation_end_segment(translation);
   translation_write_take(translation);
-  emit_lookup(emitter);
+  emit_lookup(emitter, translation->runtime->counts.is_wide);
   return false;
 }
 
@@ -255,7 +255,7 @@ static bool write_return(struct translation *translation, const uint8_t *bytes)
   translation_add_step(translation, LB_BRANCH_NEAR_RET, LB_STEP_SILENT, 0);
   translation_end_segment(translation);
   translation_write_take(translation);
-  emit_lookup(&translation->emitter);
+  emit_lookup(&translation->emitter, translation->runtime->counts.is_wide);
   return false;
 }
 

@@ -122,34 +122,75 @@ static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, u
   return entry;
 }
 
-static uint64_t *lookup_table(const struct thread *thread)
+/* ---- lookup tables ---- */
+
+/* A thread has two, and code in the cache uses the one that was chosen when it was translated. The narrow table has 16
+ * pages, which most processes of a recording fill and leave; a large program would have long chains in it. */
+enum { NARROW_SLOTS = 1 << 13, WIDE_SLOTS = 1 << 16, NARROW_UNITS = 2048 };
+
+struct lookup {
+  uint64_t *slots;
+  uint32_t count;
+  uint64_t empty; /* what an unused slot and the end of a chain lead to */
+};
+
+static struct lookup lookup_of(const struct thread *thread, bool is_wide)
 {
-  return (uint64_t *)((uint8_t *)thread->state + REGION_LOOKUP);
+  uint64_t region = (uint64_t)thread - REGION_PRIVATE;
+
+  if (is_wide)
+    return (struct lookup){(uint64_t *)(region + REGION_WIDE), WIDE_SLOTS, (uint64_t)leave_indirect};
+  return (struct lookup){(uint64_t *)(region + REGION_NARROW), NARROW_SLOTS, (uint64_t)leave_narrow};
+}
+
+static void lookup_clear(const struct thread *thread, bool is_wide)
+{
+  const struct lookup lookup = lookup_of(thread, is_wide);
+
+  for (uint32_t i = 0; i < lookup.count; i++)
+    lookup.slots[i] = lookup.empty;
 }
 
 /* Enters the unit into the thread's lookup table. The slot's previous entry is chained after the new one. */
-void cache_publish(struct thread *thread, struct unit *unit)
+void cache_publish(struct thread *thread, struct unit *unit, bool is_wide)
 {
-  uint64_t *slot = lookup_table(thread) + (unit->address & 0xFFFF);
-  uint8_t *way = unit->indirect;
+  const struct lookup lookup = lookup_of(thread, is_wide);
+  uint64_t *slot = &lookup.slots[unit->address & (lookup.count - 1)];
 
   age_enter(thread, true);
-  if (*slot != (uint64_t)leave_indirect)
+  uint8_t *way = unit->is_indirect_wide == is_wide ? unit->indirect : NULL;
+  if (*slot != lookup.empty) {
     way = indirect_way(thread->runtime, unit, *slot);
-  else if (!way)
-    way = unit->indirect = indirect_way(thread->runtime, unit, (uint64_t)leave_indirect);
+  } else if (!way) {
+    way = unit->indirect = indirect_way(thread->runtime, unit, lookup.empty);
+    unit->is_indirect_wide = is_wide;
+  }
   if (way)
     *slot = (uint64_t)way;
 }
 
 void cache_lookup_init(struct thread *thread)
 {
-  uint64_t *table = lookup_table(thread);
-
   thread->lookup_age = thread->runtime->age;
-  for (unsigned i = 0; i < 65536; i++)
-    table[i] = (uint64_t)leave_indirect;
+  lookup_clear(thread, false);
+  if (__atomic_load_n(&thread->runtime->counts.is_wide, __ATOMIC_ACQUIRE))
+    lookup_clear(thread, true);
 }
+
+/* Other threads may run new code at once, so their tables must be ready before there is any. */
+void cache_lookup_grow(struct runtime *runtime)
+{
+  const struct cache_counts *counts = &runtime->counts;
+  bool is_short = !__atomic_load_n(&counts->turns, __ATOMIC_RELAXED) && counts->units_made < NARROW_UNITS;
+
+  if (counts->is_wide || is_short)
+    return;
+  for (const struct thread *thread = thread_first(); thread; thread = thread->next)
+    lookup_clear(thread, true);
+  __atomic_store_n(&runtime->counts.is_wide, 1, __ATOMIC_RELEASE);
+}
+
+/* ---- ties ---- */
 
 /* Logs an exit, and with a head also that the head's path is entered. */
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t number, uint32_t head)

@@ -104,7 +104,8 @@ struct unit {
   uint16_t place_count;
   uint8_t is_stale; /* its code has changed: its entry leads to the dispatcher, or to the unit that replaced it */
   uint8_t uses_r11;
-  uint8_t is_for_edge;  /* the edge before its entry is of the exit that it was made for */
+  uint8_t is_for_edge;      /* the edge before its entry is of the exit that it was made for */
+  uint8_t is_indirect_wide; /* `indirect` is for the wide lookup table */
   uint8_t is_checked;   /* its code may change unnoticed: no exit is tied to it, and its bytes are compared each time */
   const uint8_t *ask;   /* of a stale unit: code that goes to the dispatcher */
   uint32_t led;         /* first of the stale units that lead to it, number + 1, 0: none; */
@@ -173,10 +174,13 @@ void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it
 void cache_forget(
   struct runtime *runtime); /* all units: threads that run them may go on, but lookups do not find them */
 
-/* The first lets indirect branches of this thread find the unit without leaving the cache. The second makes the lookup
- * table empty. */
-void cache_publish(struct thread *thread, struct unit *unit);
+/* The first lets indirect branches of this thread that use the wide or narrow lookup table find the unit without
+ * leaving the cache. The second makes the tables empty. */
+void cache_publish(struct thread *thread, struct unit *unit, bool is_wide);
 void cache_lookup_init(struct thread *thread);
+
+/* Before a unit is made: once there are many, or a part of a log was full, new units use the wide table. */
+void cache_lookup_grow(struct runtime *runtime);
 
 /* ---- the newest unit of each address, stale or not (index.c); with the lock held ---- */
 

@@ -201,8 +201,8 @@ static bool dispatch_vsyscall(struct thread *thread)
   return true;
 }
 
-/* The target is in RCX. */
-void dispatch_indirect(void)
+/* The target is in RCX; it is not in the thread's wide or narrow lookup table. */
+static void dispatch_missed(bool is_wide)
 {
   struct thread *thread = thread_self();
   struct process_state *state = thread->state;
@@ -219,12 +219,22 @@ void dispatch_indirect(void)
   dispatch_begin(thread);
   struct unit *unit = unit_at(thread, state->rip, 0);
   if (unit && !unit->is_checked)
-    cache_publish(thread, unit);
+    cache_publish(thread, unit, is_wide);
   dispatch_end(thread, unit);
   if (unit)
     log_put(thread, unit->head);
   else
     log_lost(thread, state->rip);
+}
+
+void dispatch_indirect(void)
+{
+  dispatch_missed(true);
+}
+
+void dispatch_narrow(void)
+{
+  dispatch_missed(false);
 }
 
 void dispatch_stale(void)

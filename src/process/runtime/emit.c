@@ -86,11 +86,18 @@ void emit_exit_number(struct emitter *emitter, uint32_t number)
   emit_u32(emitter, number);
 }
 
-void emit_lookup(struct emitter *emitter)
+void emit_lookup(struct emitter *emitter, bool is_wide)
 {
-  emit_bytes(emitter, (const uint8_t[]){0x0F, 0xB7, 0xD1}, 3); /* movzwl %cx, %edx */
-  emit_u32(emitter, 0xD524FF65);                               /* jmp *%gs:LOOKUP(, %rdx, 8) */
-  emit_u32(emitter, REGION_LOOKUP);
+  if (is_wide) {
+    emit_bytes(emitter, (const uint8_t[]){0x0F, 0xB7, 0xD1}, 3); /* movzwl %cx, %edx */
+    emit_u32(emitter, 0xD524FF65);                               /* jmp *%gs:WIDE(, %rdx, 8) */
+    emit_u32(emitter, REGION_WIDE);
+    return;
+  }
+  emit_bytes(emitter, (const uint8_t[]){0x8D, 0x14, 0xCD, 0, 0, 0, 0}, 7); /* lea 0(, %rcx, 8), %edx */
+  emit_bytes(emitter, (const uint8_t[]){0x0F, 0xB7, 0xD2}, 3);             /* movzwl %dx, %edx */
+  emit_bytes(emitter, (const uint8_t[]){0x65, 0xFF, 0xA2}, 3);             /* jmp *%gs:NARROW(%rdx) */
+  emit_u32(emitter, REGION_NARROW);
 }
 
 /* Sets RCX to 0 if it holds the address. Destroys RDX. */

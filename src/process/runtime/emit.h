@@ -86,9 +86,9 @@ void emit_patch(uint8_t *site, const uint8_t *to);
 void emit_leave(struct emitter *emitter, uint32_t slot);         /* JMP *%gs:slot */
 void emit_exit_number(struct emitter *emitter, uint32_t number); /* into state->exit */
 
-/* RCX holds the target; RCX and RDX are spilled. Jumps to the entry for indirect branches that the lookup table has for
- * the target. */
-void emit_lookup(struct emitter *emitter);
+/* RCX holds the target; RCX and RDX are spilled. Jumps to the entry for indirect branches that one of the lookup tables
+ * has for the target. */
+void emit_lookup(struct emitter *emitter, bool is_wide);
 void emit_compare(struct emitter *emitter, uint64_t address); /* RCX becomes 0 if it is the address; RDX is lost */
 
 /* ---- the application's instructions (copy.c) ---- */

@@ -14,7 +14,6 @@
 #include "process/runtime/runtime.h"
 
 enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
-enum { LOOKUP_SIZE = 0x80000 };
 
 static struct thread *regions;
 static uint64_t regions_end;     /* the address of the next one; 0 if there is none yet */
@@ -230,7 +229,7 @@ static struct thread *region_make(const struct runtime *runtime)
   if (is_failure(start))
     return NULL;
   uint64_t region = (uint64_t)start;
-  if (is_failure(map_over(region + REGION_LOOKUP, LOOKUP_SIZE)) ||
+  if (is_failure(map_over(region + REGION_WIDE, REGION_NARROW_END - REGION_WIDE)) ||
       is_failure(map_over(region + REGION_STACK, REGION_PRIVATE + REGION_PRIVATE_SIZE - REGION_STACK)) ||
       is_failure(map_over(region + REGION_SIGNAL, REGION_SIGNAL_END - REGION_SIGNAL))) {
     kernel_call(__NR_munmap, region, size, 0, 0, 0, 0);
@@ -249,7 +248,7 @@ static uint64_t region_start(const struct thread *thread)
   return (uint64_t)thread - REGION_PRIVATE;
 }
 
-/* Clears a region that was used before, except its place in the list and its lookup table. */
+/* Clears a region that was used before, except its place in the list and its lookup tables. */
 static void region_clear(struct thread *thread)
 {
   struct thread *next = thread->next;

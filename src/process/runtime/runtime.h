@@ -46,7 +46,7 @@ struct thread {
   struct signal_table *actions; /* &runtime->actions, or &own_actions */
   struct signal_table own_actions;
   uint32_t age;         /* of the cache that it is in, or about to enter; 0: it is outside. Other threads read it */
-  uint32_t lookup_age;  /* of what is in its lookup table */
+  uint32_t lookup_age;  /* of what is in its lookup tables */
   uint32_t is_nudged;   /* a signal was sent to it to bring it out of an old age */
   bool wants_move;      /* it is to leave a pool that was given up, at the next boundary */
   uint64_t move_mask;   /* signals to be blocked after that */
@@ -104,6 +104,7 @@ struct cache_counts {
   uint32_t turns, next_profile, samples;                  /* log parts that were filled; the turn of the next profile;
                                                              number of profiles so far */
   uint32_t generation, generation_units, generation_turn; /* of the profile; numbers of units and turns when it began */
+  uint32_t is_wide;                                       /* new code uses the wide lookup table */
 };
 
 struct runtime {
@@ -176,6 +177,7 @@ extern const uint8_t __executable_start[], etext[], _end[];
 /* Targets when code leaves the cache, by addresses in the state. */
 void leave_direct(void);
 void leave_indirect(void);
+void leave_narrow(void);
 void leave_syscall(void);
 void leave_stale(void);
 
@@ -206,6 +208,7 @@ bool safe_write(struct thread *thread, uint64_t to, const void *from, size_t siz
 /* Called from start.S on the runtime's stack; return when state->resume says where to go on. */
 void dispatch_direct(void);
 void dispatch_indirect(void);
+void dispatch_narrow(void);
 void dispatch_syscall(void);
 void dispatch_stale(void);
 

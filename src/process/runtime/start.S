@@ -30,6 +30,7 @@ routine \name
 
 leave leave_direct, dispatch_direct
 leave leave_indirect, dispatch_indirect
+leave leave_narrow, dispatch_narrow
 leave leave_syscall, dispatch_syscall
 leave leave_stale, dispatch_stale
 

@@ -43,7 +43,7 @@ static void write_stub(const struct translation *translation, struct emitter *em
   emit_log(emitter, number);
   emit_address(emitter, GPR_RDX, translation->steps[stub->step - 1].to);
   emit_u32(emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx: the target again */
-  emit_lookup(emitter);
+  emit_lookup(emitter, translation->runtime->counts.is_wide);
 }
 
 static void write_cold(const struct translation *translation, struct area *area)
@@ -250,6 +250,7 @@ static void translation_init(struct translation *translation, struct thread *thr
   struct runtime *runtime = thread->runtime;
   struct limits limits = limits_choose(runtime);
 
+  cache_lookup_grow(runtime);
   translation->thread = thread;
   translation->runtime = runtime;
   translation->start = address;
