@@ -103,7 +103,7 @@ static int slots_take(struct process_drain *drain)
     if (taken < 0)
       r = taken;
     else if (view.status == THREAD_GONE) {
-      taken = drain_title_ends(drain, number);
+      taken = slot_end(drain, number);
       r = taken < 0 ? taken : r;
       slot_close(drain, number);
     }

@@ -241,6 +241,10 @@ int slot_take(struct process_drain *drain, uint32_t number, const struct drain_v
 /* Restores fields that a program may have overwritten. */
 void slot_mend(struct process_drain *drain, uint32_t number);
 
+/* The thread is gone and all of its log is taken: writes its last names and the rest of its stream. Returns 0, or the
+ * error of the writer. */
+int slot_end(struct process_drain *drain, uint32_t number);
+
 /* The thread is gone and all of its log is taken: frees the page for another thread. */
 void slot_close(struct process_drain *drain, uint32_t number);
 

@@ -62,13 +62,17 @@ static void exec_remember(struct process_drain *drain, uint32_t process)
   *oldest = (struct drain_exec){process, drain->now};
 }
 
-static bool exec_is_awaited(const struct process_drain *drain)
+/* Forgets those that are late or dead, so that they are not looked up in each round. */
+static bool exec_is_awaited(struct process_drain *drain)
 {
   for (unsigned i = 0; i < DRAIN_EXECS; i++) {
-    const struct drain_exec *exec = &drain->execs[i];
+    struct drain_exec *exec = &drain->execs[i];
 
-    if (exec->process && drain->now - exec->since < EXEC_SECONDS && !thread_is_dead(exec->process, exec->process))
+    if (!exec->process)
+      continue;
+    if (drain->now - exec->since < EXEC_SECONDS && !thread_is_dead(exec->process, exec->process))
       return true;
+    exec->process = 0;
   }
   return false;
 }

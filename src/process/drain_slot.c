@@ -320,6 +320,16 @@ int slot_take(struct process_drain *drain, uint32_t number, const struct drain_v
   return r;
 }
 
+int slot_end(struct process_drain *drain, uint32_t number)
+{
+  const struct drain_slot *slot = &drain->slots[number];
+  int r = drain_title_ends(drain, number);
+
+  if (r < 0 || !slot->is_open || slot->is_ignored)
+    return r;
+  return trace_writer_end(drain->writer, slot->stream);
+}
+
 void slot_close(struct process_drain *drain, uint32_t number)
 {
   struct process_state *page = drain_page(drain, number);

@@ -14,6 +14,10 @@
  * otherwise, or the trace does not say. */
 bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_address);
 
+/* The stream will not continue: its open chunk is written, and the memory for it is free for another stream. Returns 0,
+ * or the error of the writer. */
+int trace_writer_end(struct lb_trace_writer *writer, uint32_t stream);
+
 /* Frees what the writer knows of the steps with numbers from `first` to before `end`. Entries will not name them any
  * more, and no stream of the space will continue. If they come again nevertheless, the writer looks them up as new
  * ones. */

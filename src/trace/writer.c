@@ -158,6 +158,13 @@ static void streams_close(struct lb_trace_writer *writer, uint32_t space, bool i
   }
 }
 
+int trace_writer_end(struct lb_trace_writer *writer, uint32_t stream)
+{
+  int encoder = stream < writer->count ? writer->streams[stream].encoder : -1;
+
+  return encoder < 0 ? writer->error : encoder_close(writer, &writer->encoders[encoder]);
+}
+
 /* Open chunks hold the producer's numbers, so they are closed first. */
 void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_t first, uint32_t end)
 {

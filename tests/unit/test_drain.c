@@ -90,6 +90,23 @@ static void test_left_behind(void **state)
   killed_compare(false, 1);
 }
 
+/* The end of a thread ends its stream: nothing of it waits in the memory of the writer, which has room for few. */
+static void test_ended(void **state)
+{
+  (void)state;
+  struct player player = player_make(0, 6, 100);
+  drain_begin(0);
+  player_run(&player);
+  drain_until_free(1);
+  struct lb_trace_size ended = lb_trace_writer_size(writer);
+  assert_int_equal(ended.branches, 100);
+  assert_int_equal(lb_trace_writer_flush(writer), 0);
+  assert_int_equal(lb_trace_writer_size(writer).bytes, ended.bytes);
+  process_drain_finish(drain, true);
+  drain_end(0);
+  assert_int_equal(trace_compare(&player, 1).branches, 100);
+}
+
 /* What is not a full part is taken, too, when nothing happens for a while. */
 static void test_idle(void **state)
 {
@@ -189,5 +206,5 @@ static void test_unknown_process(void **state)
   drain_end(0);
 }
 
-PART(TEST(test_one_thread), TEST(test_threads), TEST(test_killed), TEST(test_left_behind), TEST(test_idle),
-     TEST(test_limit), TEST(test_full_disk), TEST(test_ring), TEST(test_unknown_process));
+PART(TEST(test_one_thread), TEST(test_threads), TEST(test_killed), TEST(test_left_behind), TEST(test_ended),
+     TEST(test_idle), TEST(test_limit), TEST(test_full_disk), TEST(test_ring), TEST(test_unknown_process));
