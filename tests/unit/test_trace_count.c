@@ -246,6 +246,21 @@ static void runs_write(struct table *table, struct run *runs)
   assert_int_equal(lb_trace_writer_close(writer), 0);
 }
 
+/* One run after another, each in as few chunks as the writer makes of it. */
+static void runs_write_whole(struct table *table, const struct run *runs)
+{
+  struct lb_trace_writer *writer;
+  uint32_t number;
+
+  assert_int_equal(lb_trace_writer_open(path, &writer), 0);
+  for (unsigned i = 0; i < STREAMS; i++)
+    assert_int_equal(lb_trace_writer_stream(writer, &(struct lb_trace_stream){.name = "thread"}, &number), 0);
+  lb_trace_writer_paths(writer, table_lookup, table);
+  for (unsigned i = 0; i < STREAMS; i++)
+    assert_int_equal(lb_trace_writer_entries(writer, i, runs[i].entries, runs[i].count), 0);
+  assert_int_equal(lb_trace_writer_close(writer), 0);
+}
+
 /* The same reader gives branches instead: what was not taken are the same. */
 static void not_taken_check(struct lb_trace_reader *reader, uint64_t want)
 {
@@ -314,6 +329,18 @@ static void test_random_counts(void **state)
   assert_true(interrupted > 0); /* that was tried, too */
 }
 
+/* Appends what the run has from here to there once more. */
+static void run_copy(struct run *run, size_t first, size_t end, size_t first_branch, size_t end_branch)
+{
+  for (size_t k = first; k < end; k++)
+    run_log(run, run->entries[k]);
+  for (size_t k = first_branch; k < end_branch; k++) {
+    const struct lb_branch *branch = &run->branches[k];
+
+    run_take(run, branch->from, branch->to, branch->kind, branch->flags);
+  }
+}
+
 /* Appends random entries, several times the same: a run that begins with LB_ENTRY_ENTER can be repeated anywhere. */
 static void run_repeat(struct run *run, size_t entries, unsigned times)
 {
@@ -325,15 +352,8 @@ static void run_repeat(struct run *run, size_t entries, unsigned times)
   while (run->open);
   end = run->count;
   end_branch = run->branch_count;
-  for (unsigned i = 1; i < times; i++) {
-    for (size_t k = first; k < end; k++)
-      run_log(run, run->entries[k]);
-    for (size_t k = first_branch; k < end_branch; k++) {
-      const struct lb_branch *branch = &run->branches[k];
-
-      run_take(run, branch->from, branch->to, branch->kind, branch->flags);
-    }
-  }
+  for (unsigned i = 1; i < times; i++)
+    run_copy(run, first, end, first_branch, end_branch);
 }
 
 /* Long runs without events, which are counted a chunk at a time, and repetitions in them; some with an event, which are
@@ -383,11 +403,35 @@ static size_t all_read(struct lb_trace_reader *reader, bool is_counted, struct f
   return gaps;
 }
 
+/* An entry that most often makes no sense where it is: a step or none, or a head, with LB_ENTRY_ENTER or without. */
+static uint32_t entry_bad(const struct table *table)
+{
+  uint32_t number = chance(2) ? head_random(table) : (uint32_t)(1 + random_next() % (table->count + 5));
+
+  return chance(2) ? LB_ENTRY_ENTER | number : number;
+}
+
+/* Replaces an entry, or appends one between two that are right; of a step, leaving there would be no branch. */
+static void run_spoil(struct run *run)
+{
+  uint32_t head = head_random(run->table);
+
+  if (chance(2)) {
+    run->entries[random_next() % run->count] = entry_bad(run->table);
+    return;
+  }
+  for (unsigned i = 0; i < 100 && !(run->table->steps[head + 1].flags & LB_STEP_NONE); i++)
+    head = head_random(run->table);
+  run_log(run, LB_ENTRY_ENTER | head);
+  run_log(run, chance(2) ? head_random(run->table) : LB_ENTRY_ENTER | (head + 1));
+  run_log(run, LB_ENTRY_ENTER | head);
+}
+
 /* Entries that make no sense in a long chunk: what is counted is what is given. */
 static void test_bad_entries(void **state)
 {
   (void)state;
-  for (unsigned round = 0; round < 6; round++) {
+  for (unsigned round = 0; round < 24; round++) {
     struct table *table = table_new(1 + (unsigned)(random_next() % 80));
     struct run runs[STREAMS];
     struct lb_trace_reader *reader;
@@ -396,11 +440,16 @@ static void test_bad_entries(void **state)
 
     for (unsigned i = 0; i < STREAMS; i++) {
       runs[i] = (struct run){.table = table, .is_calm = true};
-      run_repeat(&runs[i], 2000, 4);
+      run_repeat(&runs[i], 900, 1);
       if (i)
-        runs[i].entries[random_next() % runs[i].count] = (uint32_t)(1 + random_next() % (table->count + 5));
+        run_spoil(&runs[i]);
+      for (unsigned k = 0; k < 3; k++) /* the same mistake in several chunks */
+        run_copy(&runs[i], 0, runs[i].count, 0, 0);
     }
-    runs_write(table, runs);
+    if (round % 2)
+      runs_write(table, runs);
+    else
+      runs_write_whole(table, runs);
     assert_int_equal(lb_trace_reader_open(path, &reader), 0);
     gaps = all_read(reader, false, &given);
     assert_int_equal(all_read(reader, true, &counted), gaps);
@@ -410,6 +459,92 @@ static void test_bad_entries(void **state)
       run_done(&runs[i]);
     free(table);
   }
+}
+
+/* ---- whole chunks ---- */
+
+static uint32_t silent_random(const struct table *table)
+{
+  for (;;) {
+    uint32_t head = head_random(table);
+
+    if (table->steps[head + table->steps[head].count].flags & LB_STEP_SILENT)
+      return head;
+  }
+}
+
+/* Nothing is given, each chunk is one record, and each stream is left where its run ends. */
+static void whole_check(const struct run *runs)
+{
+  struct lb_trace_reader *reader;
+  struct lb_trace_record record;
+  uint64_t at[STREAMS] = {0};
+  unsigned records = 0;
+
+  assert_int_equal(lb_trace_reader_open(path, &reader), 0);
+  lb_trace_reader_count(reader, LB_TRACE_ALL);
+  while (lb_trace_reader_next(reader, &record) > 0) {
+    assert_int_not_equal(record.type, LB_TRACE_BRANCHES);
+    if (record.type == LB_TRACE_COUNTED)
+      at[record.counted.stream] = record.counted.at;
+    records += record.type == LB_TRACE_COUNTED;
+  }
+  assert_in_range(records, STREAMS, 3 * STREAMS); /* entry by entry, there are many more */
+  for (unsigned i = 0; i < STREAMS; i++)
+    assert_int_equal(at[i], runs[i].table->steps[runs[i].running].from);
+  lb_trace_reader_close(reader);
+}
+
+static void runs_done(struct run *runs, struct table *table)
+{
+  for (unsigned i = 0; i < STREAMS; i++)
+    run_done(&runs[i]);
+  free(table);
+}
+
+static void test_whole_chunks(void **state)
+{
+  (void)state;
+  for (unsigned round = 0; round < 2; round++) {
+    struct table *table = table_new(40 + (unsigned)(random_next() % 80));
+    struct run runs[STREAMS];
+
+    for (unsigned i = 0; i < STREAMS; i++) {
+      runs[i] = (struct run){.table = table, .is_calm = true};
+      run_repeat(&runs[i], 1 + random_next() % 1500, 4);
+      run_repeat(&runs[i], 6000, 2);
+      run_enter(&runs[i], silent_random(table));
+      run_through(&runs[i], head_random(table));
+    }
+    runs_write_whole(table, runs);
+    whole_check(runs);
+    runs_check(runs, LB_TRACE_ALL);
+    runs_done(runs, table);
+  }
+}
+
+/* Arcs of so many paths that they do not all fit the reader's table. One head comes after all of them. */
+static void test_many_paths(void **state)
+{
+  struct table *table = table_new(10000);
+  struct run runs[STREAMS];
+
+  (void)state;
+  for (unsigned i = 0; i < STREAMS; i++) {
+    runs[i] = (struct run){.table = table, .is_calm = true};
+    for (unsigned k = 0; k < table->head_count; k++) {
+      uint32_t head = table->heads[k];
+
+      run_enter(&runs[i], head);
+      if (table->steps[head + table->steps[head].count].flags & LB_STEP_SILENT)
+        run_through(&runs[i], table->heads[i]);
+    }
+    run_enter(&runs[i], table->heads[0]);
+  }
+  runs_write_whole(table, runs);
+  whole_check(runs);
+  runs_check(runs, LB_TRACE_ALL);
+  runs_done(runs, table);
 }
 
 /* A reader that was counting gives branches again when it is rewound, and for a tail. */
@@ -453,10 +588,8 @@ static void test_back(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_random_counts),
-    cmocka_unit_test(test_long_runs),
-    cmocka_unit_test(test_bad_entries),
-    cmocka_unit_test(test_back),
+    cmocka_unit_test(test_random_counts), cmocka_unit_test(test_long_runs),  cmocka_unit_test(test_bad_entries),
+    cmocka_unit_test(test_whole_chunks),  cmocka_unit_test(test_many_paths), cmocka_unit_test(test_back),
   };
 
   return cmocka_run_group_tests(tests, group_begin, group_end);

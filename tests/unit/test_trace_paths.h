@@ -40,7 +40,7 @@ static inline bool branches_are_same(const struct lb_branch *one, const struct l
 
 /* ---- tables ---- */
 
-#define TABLE_MAX 20000u
+#define TABLE_MAX (1u << 18)
 
 struct table {
   struct lb_step steps[TABLE_MAX]; /* by their numbers */
