@@ -235,7 +235,7 @@ _Noreturn void runtime_main(uint64_t *stack)
   set_name(name);
   stack += OWN_WORDS;
   stack[0] = count - OWN_WORDS;
-  self_set_command(words[OWN_WORDS], auxv, auxv_size(auxv));
+  self_set_command(stack, auxv, auxv_size(auxv));
   if (program.has_stack_code)
     map_stack_code(runtime, (uint64_t)stack);
   struct thread *thread = first_thread(runtime, stack);

@@ -149,56 +149,36 @@ int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t a
 
 /* ---- the command line ---- */
 
-/* Reads the numbers of /proc/self/stat from the 26th on. */
-static unsigned read_numbers(uint64_t numbers[32])
+static uint64_t text_end(uint64_t text)
 {
-  static const char path[] = "/proc/self/stat";
-  char text[1024];
-  int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)path, O_RDONLY, 0, 0, 0);
-
-  if (is_failure(fd))
-    return 0;
-  int64_t size = kernel_call(__NR_read, (uint64_t)fd, (uint64_t)text, sizeof(text) - 1, 0, 0, 0);
-  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
-  const char *at = text + (size > 0 ? size : 0);
-  text[size > 0 ? size : 0] = 0;
-  while (at > text && *at != ')') /* the name may contain any character */
-    at--;
-  unsigned field = 2, count = 0;
-  for (; *at && count < 32; at++) {
-    if (*at != ' ')
-      continue;
-    field++;
-    uint64_t number = 0;
-    for (const char *digit = at + 1; *digit >= '0' && *digit <= '9'; digit++)
-      number = number * 10 + (uint64_t)(*digit - '0');
-    if (field >= 26)
-      numbers[count++] = number;
-  }
-  return count;
+  return text + text_length((const char *)text) + 1;
 }
 
 /* Sets the command line in /proc with PR_SET_MM, which needs no rights if the kernel was built with support for it.
- * Otherwise /proc shows the runtime's four words. */
-void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size)
+ * Otherwise /proc shows the runtime's four words. The kernel wants all of its numbers again. It has put the words of
+ * the program and its environment one behind another. */
+void self_set_command(const uint64_t *stack, const uint64_t *auxv, uint64_t auxv_size)
 {
-  enum { CODE = 0, CODE_END = 1, STACK = 2, DATA = 19, DATA_END = 20, WORDS_END = 23, ENV = 24, ENV_END = 25 };
-  uint64_t numbers[32] = {0};
+  uint64_t count = stack[0];
+  const uint64_t *environment = stack + 1 + count + 1, *end = environment;
 
-  if (read_numbers(numbers) <= ENV_END)
+  if (!count)
     return;
+  while (*end)
+    end++;
+  uint64_t words_end = text_end(stack[count]);
   uint64_t now = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
-  struct prctl_mm_map map = {.start_code = numbers[CODE],
-                             .end_code = numbers[CODE_END],
-                             .start_data = numbers[DATA],
-                             .end_data = numbers[DATA_END],
+  struct prctl_mm_map map = {.start_code = (uint64_t)__executable_start,
+                             .end_code = (uint64_t)etext,
+                             .start_data = (uint64_t)_end,
+                             .end_data = (uint64_t)_end,
                              .start_brk = now, /* the heap is empty; load.c may have moved it */
                              .brk = now,
-                             .start_stack = numbers[STACK],
-                             .arg_start = (uint64_t)first_word,
-                             .arg_end = numbers[WORDS_END],
-                             .env_start = numbers[ENV],
-                             .env_end = numbers[ENV_END],
+                             .start_stack = (uint64_t)stack,
+                             .arg_start = stack[1],
+                             .arg_end = words_end,
+                             .env_start = words_end,
+                             .env_end = end > environment ? text_end(end[-1]) : words_end,
                              .auxv = (void *)auxv,
                              .auxv_size = (uint32_t)auxv_size,
                              .exe_fd = UINT32_MAX};

@@ -418,7 +418,7 @@ int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_
 int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t argument[6], unsigned path);
 int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 bool self_is_exe(struct thread *thread, uint64_t path); /* is the path that of the program itself in /proc? */
-void self_set_command(const char *first_word, const uint64_t *auxv, uint64_t auxv_size);
+void self_set_command(const uint64_t *stack, const uint64_t *auxv, uint64_t auxv_size); /* the program's stack */
 void self_get_name(struct thread *thread);  /* puts the thread's name into its page, */
 void self_get_title(struct thread *thread); /* and the command line of its process, or the title that it has set */
 

@@ -70,7 +70,7 @@ bool signal_send(unsigned number, const struct signal_info *info)
 
 /* Signals that end the process by default have our handler, so that the place is recorded. For signals that are ignored
  * or that stop the process, the kernel's own action stays. */
-void signal_install(unsigned number, const struct signal_action *action)
+static struct signal_action action_real(unsigned number, const struct signal_action *action)
 {
   bool is_fault = SIGNAL_BIT(number) & SIGNALS_FAULT;
   bool is_handled = action->handler > HANDLER_IGNORE;
@@ -84,6 +84,13 @@ void signal_install(unsigned number, const struct signal_action *action)
     real.flags |= SA_SIGINFO | SA_ONSTACK | SA_RESTORER;
     real.mask = UINT64_MAX;
   }
+  return real;
+}
+
+void signal_install(unsigned number, const struct signal_action *action)
+{
+  const struct signal_action real = action_real(number, action);
+
   kernel_call(__NR_rt_sigaction, number, (uint64_t)&real, 0, SET_SIZE, 0, 0);
 }
 
@@ -132,21 +139,25 @@ static bool can_change(unsigned number)
   return !(SIGNAL_BIT(number) & SIGNALS_NEVER);
 }
 
-/* Signals that are ignored at the start stay ignored. */
+/* Signals that are ignored at the start stay ignored. One that comes while our handler is there is blocked, and is
+ * dropped when the signal is ignored again. Where the kernel's own action stays, it is there already. */
 void signal_init(struct runtime *runtime, struct thread *thread)
 {
   thread->actions = &runtime->actions;
+  kernel_mask(UINT64_MAX, &thread->signal_mask);
   for (unsigned number = 1; number < SIGNALS; number++) {
-    struct signal_action before = {0};
+    struct signal_action *action = &thread->actions->actions[number], before = {0};
+    const struct signal_action real = action_real(number, action);
+    bool is_ours = real.handler == (uint64_t)signal_enter;
 
     if (!can_change(number))
       continue;
-    kernel_call(__NR_rt_sigaction, number, 0, (uint64_t)&before, SET_SIZE, 0, 0);
-    if (before.handler == HANDLER_IGNORE)
-      thread->actions->actions[number].handler = HANDLER_IGNORE;
-    signal_install(number, &thread->actions->actions[number]);
+    kernel_call(__NR_rt_sigaction, number, is_ours ? (uint64_t)&real : 0, (uint64_t)&before, SET_SIZE, 0, 0);
+    if (before.handler != HANDLER_IGNORE)
+      continue;
+    action->handler = HANDLER_IGNORE;
+    signal_install(number, action);
   }
-  kernel_mask(UINT64_MAX, &thread->signal_mask);
   signal_init_thread(thread);
 }
 
