@@ -111,7 +111,9 @@ static void words_put_own(const struct thread *thread, struct work *work)
   char *at = text_put_number(work->fd, (uint64_t)*thread->fd);
 
   *at++ = ':';
-  text_put_number(at, thread->slot);
+  at = text_put_number(at, thread->slot);
+  if (!thread_is_alone(thread))
+    text_put(at, "+");
   uint64_t bytes =
     sizeof(COMMAND_NAME) + text_length(work->fd) + 1 + text_length(work->program.exe) + 1 + text_length(work->name) + 1;
   uint64_t blanks = command_blanks(bytes);
@@ -269,5 +271,5 @@ void exec_arrived(struct runtime *runtime, const char *word)
     return;
   for (word++; *word >= '0' && *word <= '9' && slot < PROCESS_THREADS; word++)
     slot = slot * 10 + (uint32_t)(*word - '0');
-  thread_bury_all(runtime, slot);
+  thread_bury_all(runtime, slot, *word != '+');
 }

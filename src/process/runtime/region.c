@@ -158,14 +158,17 @@ void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
     page_end(runtime, page);
 }
 
-void thread_bury_all(struct runtime *runtime, uint32_t slot)
+/* Without the scan of all pages if there is but one to find: under `lbr run` there are as many pages as there were
+ * threads. */
+void thread_bury_all(struct runtime *runtime, uint32_t slot, bool is_alone)
 {
   uint32_t count = pages_count(runtime), process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
 
   if (slot >= count || page_of(runtime, slot)->process != process)
     return;
   first_numbering = page_of(runtime, slot)->numbering;
-  for (slot = 0; slot < count; slot++) {
+  count = is_alone ? slot + 1 : count;
+  for (slot = is_alone ? slot : 0; slot < count; slot++) {
     struct process_state *page = page_of(runtime, slot);
 
     if (page->process != process || page->numbering != first_numbering ||
@@ -383,6 +386,20 @@ static void state_number(struct thread *thread)
   bool is_first = state->process == state->thread && state->creator;
   if (is_first && kernel_call(__NR_getppid, 0, 0, 0, 0, 0, 0) == 0)
     state->numbering = (thread->slot + 1) | state->serial << 13;
+}
+
+/* The other regions that are used belong to threads of this process, or, if it is a child of vfork, to its parent. A
+ * region that is just being made has a maker, who is there already. */
+bool thread_is_alone(const struct thread *thread)
+{
+  for (const struct thread *other = regions; other; other = other->next) {
+    bool is_used = other != thread && __atomic_load_n(&other->is_used, __ATOMIC_ACQUIRE);
+
+    if (is_used &&
+        (other->slot >= PROCESS_THREADS || page_of(thread->runtime, other->slot)->process == thread->state->process))
+      return false;
+  }
+  return true;
 }
 
 struct thread *thread_first(void)

@@ -337,9 +337,12 @@ int thread_move(struct thread *thread, const struct process_state *state, uint32
 /* Marks the thread with this page and serial as ended, if it did not do so itself. */
 void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial);
 
-/* The same for all threads of the calling process, which has executed another program; the page is that of one of them.
- */
-void thread_bury_all(struct runtime *runtime, uint32_t slot);
+/* The same for all threads of the calling process, which has executed another program; the page is that of one of them,
+ * or of the only one. */
+void thread_bury_all(struct runtime *runtime, uint32_t slot, bool is_alone);
+
+/* Whether the calling thread is the only one of its process. */
+bool thread_is_alone(const struct thread *thread);
 
 /* clone, clone3, fork, vfork, exit and exit_group. Return what the application gets in RAX; a thread or process that
  * they make goes on in the cache by itself, behind the system call. */
