@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The command line of the runtime: {COMMAND_NAME and blanks, FD, EXE, EXECFN, the program's own arguments...}. FD is
- * the descriptor of the shared memory, after execve with ":PAGE" of the thread behind it, and with "+" if its process had
- * other threads; EXE is the absolute path of the program, EXECFN its path as the caller gave it.
- * launch.c makes the command line for the first program, the runtime's execve makes it for every other. Works without
- * libc.
+ * the descriptor of the shared memory, after execve with ":PAGE" of the thread behind it, and with "+" if its process
+ * had other threads; EXE is the absolute path of the program, EXECFN its path as the caller gave it. launch.c makes the
+ * command line for the first program, the runtime's execve makes it for every other. Works without libc.
  */
 #ifndef PROCESS_COMMAND_H
 #define PROCESS_COMMAND_H
