@@ -4,6 +4,7 @@
  * translations can hold. What the code computes is printed. A second argument is how many functions each thread makes.
  */
 #include <pthread.h>
+#include <semaphore.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdint.h>
@@ -298,9 +299,73 @@ static int case_killed(void)
   return 0;
 }
 
+/* ---- many functions at once ---- */
+
+enum { FUNCTIONS = 3000, FUNCTION_SIZE = 16 };
+
+static uint8_t *functions;
+static sem_t is_ready, may_go;
+
+/* Each is lea number(%rdi), %rax; ret. */
+static void functions_make(void)
+{
+  functions = map(FUNCTIONS * FUNCTION_SIZE, PROT_READ | PROT_WRITE);
+  for (uint32_t i = 0; i < FUNCTIONS; i++) {
+    uint8_t *at = put(functions + i * FUNCTION_SIZE, (const uint8_t[]){0x48, 0x8D, 0x87}, 3);
+    *put(at, &i, sizeof(i)) = 0xC3;
+  }
+  mprotect(functions, FUNCTIONS * FUNCTION_SIZE, PROT_READ | PROT_EXEC);
+}
+
+static uint64_t functions_call(unsigned first, unsigned end)
+{
+  uint64_t value = 1;
+  for (unsigned i = first; i < end; i++)
+    value = call(functions + i * FUNCTION_SIZE, value * 3);
+  return value;
+}
+
+static void *thread_early(void *argument)
+{
+  uint64_t *value = argument;
+  value[0] = functions_call(0, 10);
+  sem_post(&is_ready);
+  while (sem_wait(&may_go))
+    ;
+  value[1] = functions_call(0, FUNCTIONS);
+  return NULL;
+}
+
+static void *thread_late(void *argument)
+{
+  *(uint64_t *)argument = functions_call(0, FUNCTIONS);
+  return NULL;
+}
+
+/* A program becomes large while a thread waits. The thread then runs what others have translated meanwhile. */
+static int case_large(void)
+{
+  pthread_t early, late;
+  uint64_t values[4];
+  functions_make();
+  sem_init(&is_ready, 0, 0);
+  sem_init(&may_go, 0, 0);
+  pthread_create(&early, NULL, thread_early, values);
+  while (sem_wait(&is_ready))
+    ;
+  values[2] = functions_call(0, FUNCTIONS);
+  sem_post(&may_go);
+  pthread_join(early, NULL);
+  pthread_create(&late, NULL, thread_late, &values[3]);
+  pthread_join(late, NULL);
+  for (unsigned i = 0; i < 4; i++)
+    say("%llx\n", (unsigned long long)values[i]);
+  return 0;
+}
+
 static const struct test_case cases[] = {
   {"alone", case_alone},       {"signals", case_signals}, {"threads", case_threads},
-  {"children", case_children}, {"killed", case_killed},
+  {"children", case_children}, {"killed", case_killed},   {"large", case_large},
 };
 
 int main(int argc, char **argv)
