@@ -143,7 +143,7 @@ END
 }
 
 rm -f ready
-[ "$(terminal 100 "$lbr" record -o interrupt.lbr bash -c ': >ready; exec sleep 300')" = -2 ] && whole interrupt.lbr &&
+[ "$(terminal 100 "$lbr" record -o interrupt.lbr sh -c ': >ready; exec sleep 300')" = -2 ] && whole interrupt.lbr &&
   grep -q 'interrupt.lbr: [0-9]* branches' shown
 verdict 'Ctrl-C' $?
 
