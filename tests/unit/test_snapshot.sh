@@ -183,6 +183,7 @@ int main(int argc, char **argv)
   return 0;
 }
 END
+gcc -no-pie -O1 -o ask-low ask.c often.c || exit 1 # near all libraries
 gcc -shared -fPIC -O1 -o liboften.so often.c && gcc -O1 -o ask ask.c -L. -loften -Wl,-rpath,"$scratch" || exit 1
 cp answer1.so answer.so
 settled answer.so
@@ -211,6 +212,9 @@ expect 'a jump to where a library was' "$(printf 'answer 1\nanswer 1\nsignal 11\
   sh -c './ask load ./answer.so; ./ask load ./answer.so; ./ask jump; ./ask load ./answer.so'
 expect 'the same from code that knew the library' "$(printf 'answer 1\nanswer 1\nsignal 11\nanswer 1')" \
   sh -c './ask load ./answer.so often; ./ask load ./answer.so often; ./ask jump; ./ask load ./answer.so'
+expect 'the same with a library that was there from the start' "$(printf 'answer 1\nanswer 1\nsignal 11\nanswer 1')" sh -c '
+  LD_PRELOAD=./answer.so ./ask-low load ./answer.so often; LD_PRELOAD=./answer.so ./ask-low load ./answer.so often
+  ./ask-low jump; LD_PRELOAD=./answer.so ./ask-low load ./answer.so often'
 expect 'other code where a library was' "$(printf 'answer 1\nanswer 1\nanswer 7\nanswer 1')" \
   sh -c './ask load ./answer.so; ./ask load ./answer.so; ./ask other; ./ask load ./answer.so'
 cp answer2.so another.so

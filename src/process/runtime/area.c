@@ -125,7 +125,7 @@ static bool area_open(struct runtime *runtime, unsigned number, uint64_t address
 
 /* ---- snapshots ---- */
 
-void cache_save(const struct runtime *runtime, struct piece_list *pieces)
+void cache_save(struct runtime *runtime, struct piece_list *pieces)
 {
   const struct pool *pool = runtime->pool;
 

@@ -169,6 +169,15 @@ void cache_publish(struct thread *thread, struct unit *unit, bool is_wide)
     *slot = (uint64_t)way;
 }
 
+void cache_offer(struct thread *thread, const struct way *way)
+{
+  const struct lookup lookup = lookup_of(thread, way->is_wide);
+  uint64_t *slot = &lookup.slots[way->address & (lookup.count - 1)];
+
+  if (*slot == lookup.empty)
+    *slot = (uint64_t)way->code;
+}
+
 void cache_lookup_init(struct thread *thread)
 {
   thread->lookup_age = thread->runtime->age;

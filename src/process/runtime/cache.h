@@ -15,6 +15,7 @@
 struct runtime;
 struct thread;
 struct piece_list;
+struct way;
 
 /* ---- executable memory of the application (range.c) ---- */
 
@@ -165,7 +166,7 @@ void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t
 void cache_replace(struct runtime *runtime, struct unit *old,
                    struct unit *unit); /* threads that reach the stale unit go on in the new one */
 void cache_make_stale(struct runtime *runtime, struct unit *unit);
-void cache_save(const struct runtime *runtime, struct piece_list *pieces); /* the memory of the pool, for a snapshot */
+void cache_save(struct runtime *runtime, struct piece_list *pieces); /* the memory of the pool, for a snapshot */
 
 /* Maps the areas of a snapshot's pool, which becomes the one in use. The memory of the snapshot is mapped over it then.
  * Returns false, and nothing is changed, if the addresses are not free. */
@@ -178,6 +179,7 @@ void cache_forget(
  * leaving the cache. The second makes the tables empty. */
 void cache_publish(struct thread *thread, struct unit *unit, bool is_wide);
 void cache_lookup_init(struct thread *thread);
+void cache_offer(struct thread *thread, const struct way *way); /* if its slot is free */
 
 /* Before a unit is made: once there are many, or a part of a log was full, new units use the wide table. */
 void cache_lookup_grow(struct runtime *runtime);
@@ -188,7 +190,7 @@ int index_init(struct runtime *runtime);                                  /* ret
 struct unit *index_find(const struct runtime *runtime, uint64_t address); /* NULL: there is none */
 void index_put(struct runtime *runtime, uint32_t number);                 /* adds runtime->units[number] */
 void index_clear(struct runtime *runtime);
-void index_save(const struct runtime *runtime, struct piece_list *pieces);
+void index_save(struct runtime *runtime, struct piece_list *pieces);
 uint64_t index_memory(void); /* bytes of address space */
 
 /* ---- ages (age.c) ---- */
@@ -240,9 +242,10 @@ bool page_release_all(struct runtime *runtime); /* lifts all protection by the r
 void page_release_range(struct runtime *runtime, uint64_t start,
                         uint64_t end); /* the same for the pages in the range */
 
-/* For snapshots. The first makes all units stale whose code is not all in one module. The second adds the memory of the
- * table to the pieces; `is_begun` true: no page looks protected until the second call, false, without pieces. The last
- * takes over the table of a snapshot, whose memory is mapped already. */
+/* For snapshots. The first makes all units stale whose code is not all in one module, or in modules that are always
+ * mapped together. The second adds the memory of the table to the pieces; `is_begun` true: no page looks protected
+ * until the second call, false, without pieces. The last takes over the table of a snapshot, whose memory is mapped
+ * already. */
 struct page_counts {
   uint32_t slots, page_count, page_most;
 };

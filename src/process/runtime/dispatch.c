@@ -44,6 +44,8 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t ed
 {
   struct runtime *runtime = thread->runtime;
 
+  if (address == runtime->entry && !runtime->has_entered)
+    module_enter(runtime);
   for (;;) {
     if (!range_find(&runtime->executable, address)) /* a snapshot may have units of code that is not mapped yet */
       return NULL;

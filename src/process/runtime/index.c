@@ -84,10 +84,12 @@ void index_put(struct runtime *runtime, uint32_t number)
     index_grow(runtime);
 }
 
-void index_save(const struct runtime *runtime, struct piece_list *pieces)
+/* A process that begins with it shall not have to make it larger at once. */
+void index_save(struct runtime *runtime, struct piece_list *pieces)
 {
+  if (runtime->counts.index_used > runtime->counts.index_slots / SPARE / 2 && runtime->counts.index_slots < CACHE_INDEX)
+    index_grow(runtime);
   uint32_t slots = runtime->counts.index_slots;
-
   piece_add(pieces, table_of(runtime, slots), slots * sizeof(uint32_t));
 }
 

@@ -145,5 +145,6 @@ void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t f
   at[3] = (uint32_t)(from >> 32);
   at[4] = (uint32_t)to;
   at[5] = (uint32_t)(to >> 32);
-  __atomic_store_n(&thread->state->log, thread->state->log + 4 * (1 + LB_ENTRY_EVENT_WORDS), __ATOMIC_RELEASE);
+  thread->event_end = thread->state->log + 4 * (1 + LB_ENTRY_EVENT_WORDS);
+  __atomic_store_n(&thread->state->log, thread->event_end, __ATOMIC_RELEASE);
 }

@@ -230,6 +230,7 @@ _Noreturn void runtime_main(uint64_t *stack)
   add_vdso(runtime, auxv);
   runtime->has_wrgsbase = auxv_find(auxv, AT_HWCAP2) & HWCAP2_FSGSBASE;
   load_program(runtime, runtime->exe, &program, &start);
+  runtime->entry = program.entry;
   snapshot_use(runtime);
   patch_auxv(auxv, &program, &start, name);
   set_name(name);
@@ -240,6 +241,7 @@ _Noreturn void runtime_main(uint64_t *stack)
     map_stack_code(runtime, (uint64_t)stack);
   struct thread *thread = first_thread(runtime, stack);
   signal_init(runtime, thread);
+  snapshot_publish(thread);
   thread->state->rip = start.entry;
   dispatch_enter();
 }

@@ -84,19 +84,28 @@ static bool is_like(const struct module *module, const struct module *old)
          is_same_file(&module->file, &old->file);
 }
 
+static void ways_take(struct module *module, const struct module *old)
+{
+  module->way_first = old->way_first;
+  module->way_count = old->way_count;
+}
+
 void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t offset, int fd)
 {
   struct module_list *list = &runtime->modules;
-  struct module added = {start, end, offset, file_identify(fd), true};
+  struct module added = {start, end, offset, file_identify(fd), true, false, 0, 0};
 
   for (uint32_t i = 0; i < list->count && fd >= 0; i++)
     if (!list->modules[i].is_mapped && is_like(&added, &list->modules[i])) {
+      ways_take(&added, &list->modules[i]);
       delete_at(list, i);
       break;
     }
   cover(runtime, start, end);
   if (added.file.changed && list->count < MODULES_MOST)
     list->modules[list->count++] = added;
+  if (added.way_count)
+    ways_publish(thread_self(), &added);
 }
 
 /* What lies behind the removed part is given up, too: it is seldom there. */
@@ -113,6 +122,26 @@ void module_remove(struct runtime *runtime, uint64_t start, uint64_t end)
       module->end = start;
     else
       delete_at(list, i);
+  }
+}
+
+/* What a snapshot has of an early module that is not there this time would never be used: units of other modules may
+ * lead into it. */
+void module_enter(struct runtime *runtime)
+{
+  struct module_list *list = &runtime->modules;
+
+  runtime->has_entered = true;
+  for (uint32_t i = 0; i < list->count;) {
+    struct module *module = &list->modules[i];
+
+    if (module->is_mapped || !module->is_early) {
+      module->is_early = module->is_mapped;
+      i++;
+      continue;
+    }
+    page_drop(runtime, module->start, module->end);
+    delete_at(list, i);
   }
 }
 
@@ -137,8 +166,10 @@ void module_inherit(struct runtime *runtime, const struct module *module)
   struct module_list *list = &runtime->modules;
 
   for (uint32_t i = 0; i < list->count; i++)
-    if (list->modules[i].is_mapped && is_like(&list->modules[i], module))
+    if (list->modules[i].is_mapped && is_like(&list->modules[i], module)) {
+      ways_take(&list->modules[i], module);
       return;
+    }
   if (is_code(runtime, module->start, module->end) || list->count == MODULES_MOST) {
     page_drop(runtime, module->start, module->end);
     return;

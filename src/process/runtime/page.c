@@ -300,6 +300,12 @@ bool page_release_all(struct runtime *runtime)
 
 /* ---- snapshots ---- */
 
+/* Whether each process that executes code of the one module has mapped the other. */
+static bool is_together(const struct module *one, const struct module *other)
+{
+  return one == other || (one && other && one->is_early && other->is_early);
+}
+
 /* The code of a unit is on few pages, one of which is that of its first instruction. */
 void page_drop_foreign(struct runtime *runtime)
 {
@@ -316,7 +322,7 @@ void page_drop_foreign(struct runtime *runtime)
          node = table->nodes[pool].nodes[node].next) {
       struct unit *unit = &runtime->units[table->nodes[pool].nodes[node].unit];
 
-      if (unit->is_checked || module_find(runtime, unit->address) != module)
+      if (unit->is_checked || !is_together(module, module_find(runtime, unit->address)))
         cache_make_stale(runtime, unit);
     }
   }

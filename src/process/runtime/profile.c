@@ -219,20 +219,25 @@ static bool is_worth_while(const struct runtime *runtime, const struct sample *s
          age > made / UNITS_A_PART;
 }
 
-/* Where the last entries of a part begin, SAMPLE at most: not within an event. Only from the beginning of the part,
- * where an entry begins, is this certain: a word of an event may have any value. */
-static uint32_t sample_start(const uint32_t *entries, uint32_t count)
+/* Where the last entries of a part begin, SAMPLE at most: not within an event. If there are events so late, only from
+ * the beginning of the part, where an entry begins, is this certain: a word of an event may have any value. */
+static uint32_t sample_start(const struct thread *thread, const uint32_t *entries, uint32_t count)
 {
-  uint32_t at = 0;
+  uint32_t at = count > SAMPLE ? count - SAMPLE : 0;
+  uint64_t end = thread->event_end;
 
+  if (end <= (uint64_t)(entries + at) || end > (uint64_t)(entries + count))
+    return at;
+  at = 0;
   while (at < count && count - at > SAMPLE)
     at += entries[at] == LB_ENTRY_EVENT ? 1 + LB_ENTRY_EVENT_WORDS : 1;
   return at < count ? at : count;
 }
 
-static void look(struct runtime *runtime, const uint32_t *entries, uint32_t count)
+static void look(const struct thread *thread, const uint32_t *entries, uint32_t count)
 {
-  uint32_t start = sample_start(entries, count);
+  struct runtime *runtime = thread->runtime;
+  uint32_t start = sample_start(thread, entries, count);
   struct sample sample = {.runtime = runtime, .entries = count - start};
   uint32_t pause = runtime->counts.samples < PAUSE_MOST ? runtime->counts.samples + 1 : PAUSE_MOST;
 
@@ -258,7 +263,7 @@ bool profile_turn(struct thread *thread, const uint32_t *entries, uint32_t count
   if (__atomic_add_fetch(&runtime->counts.turns, 1, __ATOMIC_RELAXED) >= runtime->counts.next_profile) {
     runtime_lock(runtime);
     if (runtime->counts.turns >= runtime->counts.next_profile)
-      look(runtime, entries, count);
+      look(thread, entries, count);
     runtime_unlock(runtime);
   }
   if (thread->generation == runtime->counts.generation)

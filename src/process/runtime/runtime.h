@@ -51,6 +51,7 @@ struct thread {
   bool wants_move;      /* it is to leave a pool that was given up, at the next boundary */
   uint64_t move_mask;   /* signals to be blocked after that */
   uint32_t generation;  /* generation of the cache that it knows */
+  uint64_t event_end;   /* address in its log behind the last event that it logged */
   bool is_unmade;       /* a signal came before a system call that has not been made, not even once */
   bool is_traced;       /* it asked to be traced: programs that it executes are not recorded */
   uint64_t rseq;        /* address that it registered for rseq(2), 0: none */
@@ -122,6 +123,8 @@ struct runtime {
   uint32_t space;    /* address space */
   bool has_wrgsbase; /* GS can be set without a system call */
   bool is_fixed;     /* addresses are not randomised */
+  bool has_entered;  /* the program itself has begun, */
+  uint64_t entry;    /* at this address */
   bool is_confined;  /* the application has a seccomp filter: the runtime avoids system calls of its own */
   uint32_t lock;     /* 0 free, 1 taken, 2 taken and waited for */
   uint64_t holder;   /* numbers of the process and thread that hold it, if they were noted */
@@ -140,6 +143,7 @@ struct runtime {
   struct habit *habits;
   uint64_t *habit_filter;
   struct cache_counts counts;
+  struct way *ways;         /* of the snapshot, if there is one */
   uint32_t index_inherited; /* slots of the index that is memory of a snapshot, 0: none */
   uint32_t units_inherited; /* units that came with the snapshot */
   uint32_t number_next, number_end, number_count, number_space; /* step numbers that this space may use */

@@ -41,6 +41,7 @@ void share_init(struct runtime *runtime)
   runtime->steps = (struct lb_step *)place_keep(capacity * sizeof(*runtime->steps));
   runtime->local = (union step_local *)place_keep(capacity * sizeof(*runtime->local));
   runtime->notes = (uint8_t *)place_keep(NOTES_FILTERED);
+  runtime->ways = (struct way *)place_keep(CACHE_UNITS * sizeof(struct way));
 }
 
 /* ---- steps ---- */

@@ -39,6 +39,7 @@ struct snapshot {
   struct page_counts pages;
   struct module_list modules;
   struct piece_list pieces;
+  uint64_t ways_size; /* bytes of the list of ways, behind the memory */
 };
 
 static struct file_identity program; /* its file; `changed` 0: no snapshot of it is taken or used */
@@ -169,26 +170,33 @@ static bool steps_map(struct runtime *runtime, const struct snapshot *snapshot)
   return true;
 }
 
-static void memory_map(struct runtime *runtime, const struct snapshot *snapshot, uint64_t offset)
+/* Returns the offset behind it. */
+static uint64_t memory_map(struct runtime *runtime, const struct snapshot *snapshot, uint64_t offset)
 {
   offset += header_size();
   for (uint32_t i = 0; i < snapshot->pieces.count; i++) {
     piece_map(runtime, &snapshot->pieces.pieces[i], offset);
     offset += snapshot->pieces.pieces[i].size;
   }
+  return offset;
 }
 
 static void inherit(struct runtime *runtime, const struct snapshot *snapshot, uint64_t offset)
 {
   if (!steps_map(runtime, snapshot) || !cache_reserve(runtime, &snapshot->pool))
     return;
-  memory_map(runtime, snapshot, offset);
+  offset = memory_map(runtime, snapshot, offset);
+  bool has_ways = ways_map(runtime, offset, snapshot->ways_size);
   runtime->counts = snapshot->counts;
   runtime->index_inherited = runtime->counts.index_slots;
   runtime->units_inherited = runtime->counts.units_made;
   page_inherit(runtime, &snapshot->pages);
-  for (uint32_t i = 0; i < snapshot->modules.count; i++)
-    module_inherit(runtime, &snapshot->modules.modules[i]);
+  for (uint32_t i = 0; i < snapshot->modules.count; i++) {
+    struct module module = snapshot->modules.modules[i];
+
+    module.way_count = has_ways ? module.way_count : 0;
+    module_inherit(runtime, &module);
+  }
   __atomic_add_fetch(&runtime->control->snapshots_mapped, 1, __ATOMIC_RELAXED);
 }
 
@@ -208,6 +216,18 @@ void snapshot_use(struct runtime *runtime)
   if (is_equal(&snapshot->fit, &fit, sizeof(fit)))
     inherit(runtime, snapshot, offset);
   kernel_call(__NR_munmap, (uint64_t)memory, header_size(), 0, 0, 0, 0);
+}
+
+void snapshot_publish(struct thread *thread)
+{
+  const struct module_list *modules = &thread->runtime->modules;
+
+  if (!thread->runtime->units_inherited)
+    return;
+  cache_lookup_init(thread);
+  for (uint32_t i = 0; i < modules->count; i++)
+    if (modules->modules[i].is_mapped)
+      ways_publish(thread, &modules->modules[i]);
 }
 
 /* ---- take ---- */
@@ -257,7 +277,8 @@ static uint32_t pages_take(const struct runtime *runtime, uint64_t size)
   return used;
 }
 
-static void fill(const struct runtime *runtime, struct snapshot *snapshot, const struct piece_list *pieces)
+static void fill(const struct runtime *runtime, struct snapshot *snapshot, const struct piece_list *pieces,
+                 uint64_t ways_size)
 {
   uint8_t *at = (uint8_t *)snapshot + header_size();
 
@@ -271,6 +292,8 @@ static void fill(const struct runtime *runtime, struct snapshot *snapshot, const
     memcpy(at, (const void *)pieces->pieces[i].address, pieces->pieces[i].size);
     at += pieces->pieces[i].size;
   }
+  snapshot->ways_size = ways_size;
+  ways_save(runtime, &snapshot->modules, (struct way *)at);
 }
 
 /* Other processes may publish snapshots of the same program: the one with the most units stays. */
@@ -291,7 +314,8 @@ static void publish(const struct runtime *runtime, uint32_t page)
 
 static void write_out(struct runtime *runtime, int fd, const struct piece_list *pieces)
 {
-  uint64_t size = header_size() + pieces_size(pieces);
+  uint64_t ways_size = page_up(ways_count(runtime) * sizeof(struct way));
+  uint64_t size = header_size() + pieces_size(pieces) + ways_size;
   uint32_t page = pieces->is_full || size > SIZE_MOST ? UINT32_MAX : pages_take(runtime, size);
 
   if (page == UINT32_MAX)
@@ -299,7 +323,7 @@ static void write_out(struct runtime *runtime, int fd, const struct piece_list *
   int64_t memory = kernel_map(0, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, value_offset(runtime, page));
   if (is_failure(memory))
     return;
-  fill(runtime, (struct snapshot *)memory, pieces);
+  fill(runtime, (struct snapshot *)memory, pieces, ways_size);
   kernel_call(__NR_munmap, (uint64_t)memory, size, 0, 0, 0, 0);
   if (runtime->mode == PROCESS_ALL)
     note_put(runtime, NOTE_KEPT, runtime->space, 0, 0, 0, NULL, 0);

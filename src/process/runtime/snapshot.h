@@ -26,7 +26,9 @@ struct file_identity {
 struct module {
   uint64_t start, end, offset;
   struct file_identity file;
-  bool is_mapped; /* in this process; else a snapshot brought units of it */
+  bool is_mapped;                /* in this process; else a snapshot brought units of it */
+  bool is_early;                 /* it was mapped when the program itself began: by its dynamic linker */
+  uint32_t way_first, way_count; /* of the snapshot that the process began with */
 };
 
 enum { MODULES_MOST = 256 };
@@ -46,6 +48,9 @@ void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t 
 /* The memory is gone, or may change. Its units are stale already. */
 void module_remove(struct runtime *runtime, uint64_t start, uint64_t end);
 
+/* The dynamic linker is done, and the program itself begins. */
+void module_enter(struct runtime *runtime);
+
 /* The module that holds the address, mapped or not; NULL: none. */
 const struct module *module_find(const struct runtime *runtime, uint64_t address);
 
@@ -55,6 +60,26 @@ bool module_forget_changed(struct runtime *runtime);
 
 /* Adds a module of a snapshot. */
 void module_inherit(struct runtime *runtime, const struct module *module);
+
+/* ---- targets of indirect branches (way.c) ---- */
+
+/* An entry of a lookup table. */
+struct way {
+  uint64_t address;    /* of the target */
+  const uint8_t *code; /* which compares with that address */
+  uint64_t is_wide;    /* it is for the wide table */
+};
+
+uint32_t ways_count(const struct runtime *runtime);
+
+/* Lists the ways of each module; there is room for as many as there are. The modules are a copy of the runtime's. */
+void ways_save(const struct runtime *runtime, struct module_list *modules, struct way *ways);
+
+/* The list lies at this offset of the shared memory. Returns false if it cannot be mapped. */
+bool ways_map(struct runtime *runtime, uint64_t offset, uint64_t size);
+
+/* Puts those of a module that is mapped into the thread's tables. */
+void ways_publish(struct thread *thread, const struct module *module);
 
 /* ---- the cache (snapshot.c) ---- */
 
@@ -77,6 +102,9 @@ void piece_add(struct piece_list *list, const void *start, uint64_t size);
  * if there is one that fits. */
 void snapshot_begin(struct runtime *runtime, int fd);
 void snapshot_use(struct runtime *runtime);
+
+/* The program's first thread is about to begin: it gets the ways of the modules that are mapped. */
+void snapshot_publish(struct thread *thread);
 
 /* The process ends, or executes another program: leaves a snapshot if there is much that the last one does not have. */
 void snapshot_take(struct thread *thread);
