@@ -565,4 +565,16 @@ run run --help
 [ $status -eq 0 ] && said 'Usage: lbr run' && said --all-threads
 verdict '--help' $?
 
+# libdw and what it needs take a third of the time that lbr takes to start, so that they are loaded only for a report.
+# ld.so(8) names the files that it loads; a static program loads none.
+loads() # ARGUMENT...
+{
+  rm -f loaded.* && LD_DEBUG=files LD_DEBUG_OUTPUT=$scratch/loaded "$lbr" run "$@" >out 2>err
+  grep -q 'file=libdw\.so' loaded.* 2>/dev/null
+}
+if readelf -dW "$lbr" | grep -q NEEDED; then
+  ! loads true && loads ./crash read
+  verdict 'libdw is loaded for a report only' $?
+fi
+
 exit $((failures > 0))
