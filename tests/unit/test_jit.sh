@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # test_jit.sh LBR FOLDER [NAME]...: virtual machines that compile code while several threads run it, each many times under
 # `lbr run` and `lbr record`: the same output and end as natively, every time, and a trace that can be read to its end. The
-# programs are in FOLDER. With NAME only those. TIMES says how often, MODES="run record" under which commands.
+# programs are in FOLDER. Then as many times in one recording, where each begins with the translations of an earlier one.
+# With NAME only those. TIMES says how often, MODES="run record" under which commands.
 . "$(dirname "$0")/shell.sh"
 folder=$(realpath "$2")
 shift 2
@@ -15,7 +16,7 @@ cd "$scratch" || exit 1
 # outcome COMMAND...: runs it; output and errors in out and err. timeout ends all that it started.
 outcome()
 {
-  ("${clean[@]}" timeout -s KILL 120 "$@" </dev/null >out 2>err) 2>/dev/null
+  ("${clean[@]}" timeout -s KILL 300 "$@" </dev/null >out 2>err) 2>/dev/null
   status=$?
 }
 
@@ -33,6 +34,19 @@ once()
   [ $status -eq 0 ] || problem="status $status"
   cmp -s out.native out || problem="$problem; other output"
   cmp -s err.native err || problem="$problem; other errors"
+}
+
+# all_at_once COMMAND...: all runs in one recording. Sets problem.
+all_at_once()
+{
+  problem=
+  rm -f trace*
+  # shellcheck disable=SC2016 # for the inner shell
+  outcome "$lbr" record --quiet --output trace -- sh -c 'i=$1; shift; while [ $i -gt 0 ]; do "$@" || exit; i=$((i - 1)); done' \
+    sh "$times" "$@"
+  [ $status -eq 0 ] || problem="status $status"
+  for ((i = 1; i <= times; i++)); do cat out.native; done | cmp -s - out || problem="$problem; other output"
+  for ((i = 1; i <= times; i++)); do cat err.native; done | cmp -s - err || problem="$problem; other errors"
 }
 
 # The trace has all branches. Once is enough: reading takes longer than recording.
@@ -66,6 +80,11 @@ same()
     verdict "$one $1${problem:+: run $i: ${problem#; }}" $?
     [ -z "$problem" ] || head -n 12 err | cut -c 1-200 | sed 's/^/  /'
   done
+  [ "$times" -gt 1 ] || return
+  all_at_once "${@:2}"
+  [ -n "$problem" ] || whole || problem='the trace is not whole'
+  [ -z "$problem" ]
+  verdict "$times times in one recording: $1${problem:+: ${problem#; }}" $?
 }
 
 java=(java -Xmx256m -cp .)
