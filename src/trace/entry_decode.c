@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "trace/entry_read.h"
+#include "trace/sparse.h"
 
+#define WORDS_SIZE ((ENTRIES_ORDER + CHUNK_ENTRIES_MAX + COPY_BLOCK) * sizeof(uint32_t))
 #define MISSES_BLOCK (ENTRIES_BLOCK / 4) /* bytes of the misses of that many entries */
 #define HALVES UINT64_C(0x0F0F0F0F0F0F0F0F)
 
@@ -53,7 +55,7 @@ int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, siz
 int entry_decoder_prepare(struct entry_decoder *decoder)
 {
   if (!decoder->words)
-    decoder->words = malloc((ENTRIES_ORDER + CHUNK_ENTRIES_MAX + COPY_BLOCK) * sizeof(*decoder->words));
+    decoder->words = sparse_grow(NULL, 0, WORDS_SIZE);
   if (!decoder->words)
     return -ENOMEM;
   memset(&decoder->model, 0, sizeof(decoder->model));
@@ -64,7 +66,7 @@ int entry_decoder_prepare(struct entry_decoder *decoder)
 
 void entry_decoder_done(struct entry_decoder *decoder)
 {
-  free(decoder->words);
+  sparse_free(decoder->words, WORDS_SIZE);
   decoder->words = NULL;
 }
 

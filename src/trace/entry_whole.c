@@ -4,8 +4,9 @@
  * entry_decode.c.
  *
  * The context of an entry depends on the entry before it, so a processor that decodes one chunk mostly waits for its
- * table of guesses. It decodes two chunks in that time: chunks do not depend on each other. There is no branch on the
- * result of a guess, since the processor would mispredict it as often as the guess is wrong.
+ * table of guesses. It decodes two chunks in that time: chunks do not depend on each other. There is a branch on the
+ * misses: they are known before the guess is, so that a mispredicted branch costs little, and the processor goes on
+ * with the first guess without waiting for the other values that an entry can have.
  */
 #include <string.h>
 
@@ -41,19 +42,26 @@ static inline uint64_t varint_take(const uint8_t *bytes, unsigned *ret_size)
          (word >> 4 & UINT64_C(0x7F0000000));
 }
 
-static bool symbols_read(struct cursor *symbols, uint32_t *deltas, unsigned count)
+/* Reads a symbol for each bit that is set. */
+static bool symbols_read(struct cursor *symbols, uint32_t *deltas, uint64_t wanted)
 {
-  for (unsigned i = 0; i < count; i++) {
-    unsigned size = 0;
-    uint64_t symbol = cursor_left(symbols) >= 8 ? varint_take(symbols->at, &size) : 0;
+  struct cursor cursor = *symbols; /* a copy can be kept in registers */
 
-    if (!size)
+  for (; wanted; wanted &= wanted - 1) {
+    unsigned size = 0;
+    uint64_t symbol = cursor_left(&cursor) >= 8 ? varint_take(cursor.at, &size) : 0;
+
+    if (!size) {
+      *symbols = cursor;
       symbol = cursor_varint(symbols);
-    symbols->at += size;
-    if (symbol > UINT32_MAX || symbols->is_short)
+      cursor = *symbols;
+    }
+    cursor.at += size;
+    if (symbol > UINT32_MAX || cursor.is_short)
       return false;
-    deltas[i] = (uint32_t)zagzig(symbol);
+    *deltas++ = (uint32_t)zagzig(symbol);
   }
+  *symbols = cursor;
   return true;
 }
 
@@ -72,8 +80,7 @@ static bool lane_block(struct lane *lane)
   lane->delta = lane->deltas;
   decoder->bit += count;
   decoder->piece.plain -= count;
-  return symbols_read(&decoder->symbols, lane->deltas,
-                      (unsigned)__builtin_popcountll(lane->missed & ~lane->seconds & all));
+  return symbols_read(&decoder->symbols, lane->deltas, lane->missed & ~lane->seconds & all);
 }
 
 static void lane_repeat(struct entry_decoder *decoder)
@@ -146,24 +153,28 @@ static inline void runner_end(const struct runner *runner, struct lane *lane, un
   lane->decoder->count += count;
   lane->decoder->context = runner->context;
   lane->delta = runner->delta;
-  lane->missed = runner->missed;
-  lane->seconds = runner->seconds;
+  lane->missed = count < ENTRIES_BLOCK ? runner->missed >> count : 0;
+  lane->seconds = count < ENTRIES_BLOCK ? runner->seconds >> count : 0;
   lane->left -= count;
 }
 
-/* Decodes an entry. If a guess was right that there is not, the entry is 0, which nobody takes for one. */
-static inline void runner_step(struct runner *runner)
+/* Decodes entry `i` of the block. If a guess was right that there is not, the entry is 0, which nobody takes for one.
+ */
+static inline void runner_step(struct runner *runner, unsigned i)
 {
   struct entry_guesses *guesses = &runner->guesses[runner->context];
-  uint32_t first = guesses->first, second = guesses->second, symbol = runner->words[-1] + *runner->delta;
-  uint32_t other = runner->seconds & 1 ? second : symbol, entry = runner->missed & 1 ? other : first;
+  uint32_t first = guesses->first, entry = first;
 
-  runner->delta += runner->missed & ~runner->seconds & 1;
-  runner->missed >>= 1;
-  runner->seconds >>= 1;
-  guesses->first = entry;
-  guesses->second = first != entry ? first : second;
-  *runner->words++ = entry;
+  if (runner->missed >> i & 1) {
+    uint32_t second = guesses->second, symbol = runner->words[(int)i - 1] + *runner->delta;
+    bool is_second = runner->seconds >> i & 1;
+
+    entry = is_second ? second : symbol;
+    runner->delta += !is_second;
+    guesses->first = entry;
+    guesses->second = first != entry ? first : second;
+  }
+  runner->words[i] = entry;
   runner->context = entry_context(runner->context, entry) & CONTEXT_MASK;
 }
 
@@ -173,7 +184,7 @@ static void lane_run(struct lane *lane)
   unsigned count = lane->left;
 
   for (unsigned i = 0; i < count; i++)
-    runner_step(&runner);
+    runner_step(&runner, i);
   runner_end(&runner, lane, count);
 }
 
@@ -183,8 +194,8 @@ static void lanes_run(struct lane *one, struct lane *other)
   unsigned count = one->left < other->left ? one->left : other->left;
 
   for (unsigned i = 0; i < count; i++) {
-    runner_step(&first);
-    runner_step(&second);
+    runner_step(&first, i);
+    runner_step(&second, i);
   }
   runner_end(&first, one, count);
   runner_end(&second, other, count);
