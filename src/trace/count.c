@@ -14,26 +14,57 @@
 
 /* ---- memory ---- */
 
+static struct count_step step_learn(const struct reader_step *step, uint32_t number)
+{
+  bool is_head = step->flags & LB_STEP_HEAD, is_open = step->flags & (LB_STEP_OPEN | LB_STEP_SILENT);
+  bool is_taken = !is_open && !(step->flags & LB_STEP_NONE);
+
+  return (struct count_step){
+    .running = is_head   ? number
+               : is_open ? COUNT_RUNNING_OTHER
+                         : step->next,
+    .branches = (uint16_t)(step->count + is_taken),
+    .not_taken = step->small[1],
+    .index = (uint8_t)(number - step->head),
+  };
+}
+
+void counts_learn(struct lb_trace_reader *reader, size_t first, size_t end)
+{
+  struct reader_counts *counts = &reader->counts;
+
+  for (size_t i = first; i < end && i < counts->capacity; i++)
+    if (reader->steps[i].head) {
+      uint64_t left = counts->steps[i].left;
+
+      counts->steps[i] = step_learn(&reader->steps[i], (uint32_t)i);
+      counts->steps[i].left = left;
+    }
+}
+
 int counts_reserve(struct lb_trace_reader *reader)
 {
   struct reader_counts *counts = &reader->counts;
-  uint64_t *left;
+  size_t size = sizeof(*counts->steps), before = counts->capacity;
+  struct count_step *steps;
 
-  if (counts->capacity < reader->step_capacity) {
-    left = sparse_grow(counts->left, counts->capacity * sizeof(*left), reader->step_capacity * sizeof(*left));
-    if (!left)
+  if (before < reader->step_capacity) {
+    steps = sparse_grow(counts->steps, before * size, reader->step_capacity * size);
+    if (!steps)
       return -ENOMEM;
-    counts->left = left;
+    counts->steps = steps;
     counts->capacity = reader->step_capacity;
+    steps[0].running = COUNT_RUNNING_OTHER;
+    counts_learn(reader, before, reader->step_count);
   }
   if (reader->has_holes)
-    sparse_scatter(counts->left, counts->capacity * sizeof(*left));
+    sparse_scatter(counts->steps, counts->capacity * size);
   return 0;
 }
 
 void counts_done(struct lb_trace_reader *reader)
 {
-  sparse_free(reader->counts.left, reader->counts.capacity * sizeof(*reader->counts.left));
+  sparse_free(reader->counts.steps, reader->counts.capacity * sizeof(*reader->counts.steps));
   free(reader->counts.pairs.pairs);
   chunk_counter_free(reader->counts.counter);
   reader->counts = (struct reader_counts){0};
@@ -83,7 +114,7 @@ static inline bool pass_head(struct pass *pass, uint32_t number)
   }
   if (!(step->flags & LB_STEP_SILENT) || !count_pair_add(&pass->reader->counts.pairs, count_pair_key(last, number), 1))
     return false;
-  pass->reader->counts.left[last]++;
+  pass->reader->counts.steps[last].left++;
   pass->branches += step->count + 1u;
   pass->not_taken += step->small[1];
   pass->running = number;
@@ -95,7 +126,7 @@ static inline bool pass_step(struct pass *pass, uint32_t number, const struct re
 {
   if ((pass->running && step->head != pass->running) || !pass_close(pass, step->head))
     return false;
-  pass->reader->counts.left[number]++;
+  pass->reader->counts.steps[number].left++;
   pass->branches += step->count;
   pass->not_taken += step->small[1];
   pass->running = step->next;
@@ -199,21 +230,21 @@ static void count_branch(struct lb_trace_count *count, const struct reader_step 
 static int path_give(struct lb_trace_reader *reader, uint32_t number, lb_trace_count_function *function, void *context)
 {
   const struct reader_step *head = &reader->steps[number];
-  uint64_t *left = &reader->counts.left[number];
+  struct count_step *counts = &reader->counts.steps[number];
   struct lb_trace_count count = {.space = (uint32_t)head->to, .start = head->from};
   int r = 0;
 
   for (unsigned i = 1; i <= head->count; i++)
-    count.executed += left[i];
+    count.executed += counts[i].left;
   for (unsigned i = 1; i <= head->count && count.executed; i++) {
     const struct reader_step *step = &head[i];
 
-    count_branch(&count, step, left[i]);
+    count_branch(&count, step, counts[i].left);
     if (r >= 0)
       r = function(context, &count);
-    count.executed -= left[i];
+    count.executed -= counts[i].left;
     count.start = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
-    left[i] = 0;
+    counts[i].left = 0;
   }
   return r;
 }

@@ -92,7 +92,7 @@ static bool meaning_add(struct lb_trace_reader *reader, const struct meaning *me
   if (meaning->pair && !count_pair_add(&reader->counts.pairs, meaning->pair, (uint64_t)times))
     return false;
   if (meaning->left)
-    reader->counts.left[meaning->left] += (uint64_t)times;
+    reader->counts.steps[meaning->left].left += (uint64_t)times;
   return true;
 }
 
@@ -220,7 +220,7 @@ static void arc_fetch_counts(const struct lb_trace_reader *reader, const struct 
 
   if (!arc_mean(reader, arc, &meaning))
     return;
-  __builtin_prefetch(&reader->counts.left[meaning.left], 1);
+  __builtin_prefetch(&reader->counts.steps[meaning.left], 1);
   if (meaning.pair && pairs->capacity)
     __builtin_prefetch(&pairs->pairs[count_pair_index(pairs, meaning.pair)], 1);
 }
@@ -252,6 +252,7 @@ void arc_enter(struct chunk_sum *sum, uint32_t before, uint32_t entry, int32_t t
     arcs_finish(sum);
   counter->gone[counter->queued] = counter->arcs[place];
   counter->fresh[counter->queued++] = place;
+  counter->entered++;
   counter->arcs[place] = (struct count_arc){.before = before, .entry = entry, .count = times};
 }
 

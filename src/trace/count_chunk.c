@@ -17,7 +17,6 @@
 #define AHEAD_RAW_MAX (4u << 20) /* a chunk of more bytes is not read ahead: memory is bounded */
 #define AHEAD_CHUNKS_MAX 64u     /* so far is looked ahead */
 #define FLUSH_CHUNKS (1u << 10)  /* the counts of an arc cannot overflow before */
-#define ARCS_AHEAD 24u           /* arcs that are fetched before they are needed */
 #define PLACES (ENTRIES_ORDER + CHUNK_ENTRIES_MAX)
 
 /* ---- memory ---- */
@@ -148,30 +147,10 @@ static void repeated_add(uint32_t *extra, uint32_t distance, uint32_t count)
   }
 }
 
-/* Counts `count` entries before a place, the last first. */
-static void plain_add(struct chunk_sum *sum, const uint32_t *words, uint32_t *extra, uint32_t end, uint32_t count)
-{
-  const struct count_arc *arcs = sum->counter->arcs;
-  struct arc_total total = {0};
-  int32_t sign = sum->sign;
-
-  for (uint32_t i = 1; i <= count && i <= ARCS_AHEAD; i++)
-    __builtin_prefetch(&arcs[arc_index(words[end - i - 1], words[end - i])], 1);
-  for (; count > 0; count--) {
-    end--;
-    if (count > ARCS_AHEAD)
-      __builtin_prefetch(&arcs[arc_index(words[end - ARCS_AHEAD - 1], words[end - ARCS_AHEAD])], 1);
-    arc_count(sum, &total, words[end - 1], words[end], sign * (int32_t)(extra[end] + 1));
-    extra[end] = 0;
-  }
-  sum->branches += (uint64_t)total.branches;
-  sum->not_taken += (uint64_t)total.not_taken;
-}
-
 /* Counts all entries of a chunk, from the last to the first. */
 static void entries_add(struct chunk_sum *sum, const struct entry_decoder *decoder, const struct entry_pieces *pieces)
 {
-  uint32_t *extra = sum->counter->extra, end = decoder->count, first = ENTRIES_ORDER;
+  uint32_t *extra = sum->counter->extra, end = decoder->count, first = ENTRIES_ORDER, plain = 0;
 
   for (uint32_t i = pieces->count; i > 0; i--) {
     struct entry_piece piece = pieces->pieces[i - 1];
@@ -181,12 +160,15 @@ static void entries_add(struct chunk_sum *sum, const struct entry_decoder *decod
       repeated_add(extra + end, piece.distance, piece.repeated - 1);
       piece.plain++;
     }
+    if (i > 1)
+      plain_fetch(sum, decoder->words, end - piece.plain - (pieces->pieces[i - 2].repeated - 1));
     plain_add(sum, decoder->words, extra, end, piece.plain - (end - piece.plain == first));
     end -= piece.plain;
+    plain += piece.plain;
   }
+  plain_end(sum, decoder->words, extra, plain);
   extra[first] = 0;
   arc_count_first(sum, decoder->words[first]);
-  arcs_finish(sum);
 }
 
 /* Returns false when the chunk cannot be counted so; then nothing is. */

@@ -13,6 +13,7 @@
 #define ARC_GROUP 64u /* places in the table for the arcs that begin with one entry */
 
 #define ARC_QUEUE 256u
+#define OTHERS_MAX 1024u
 
 /* An entry after another entry: how often that was, and what it is each time. */
 struct count_arc {
@@ -44,9 +45,14 @@ struct chunk_counter {
     struct entry_decoder decoder;
     struct entry_pieces pieces;
   } ahead;
-  struct entry_pieces pieces; /* of the chunk that is open */
-  uint32_t *extra;            /* by place of an entry: how often it is repeated; all zero between chunks */
-  unsigned chunks;            /* since the counts of arcs were added to the counts of the reader */
+  struct entry_pieces pieces;  /* of the chunk that is open */
+  uint32_t *extra;             /* by place of an entry: how often it is repeated; all zero between chunks */
+  unsigned chunks;             /* since the counts of arcs were added to the counts of the reader */
+  unsigned by_steps;           /* so many chunks more are counted by steps (count_plain.c) */
+  unsigned entered;            /* arcs that came into the table with this chunk */
+  unsigned crowded;            /* chunks in a row with too many of these */
+  unsigned other;              /* entries that wait, */
+  uint32_t others[OTHERS_MAX]; /* and their places */
   struct count_arc arcs[ARCS];
   /* Work that waits until it is worth to fetch many steps at once: */
   unsigned queued;
@@ -98,5 +104,16 @@ void arc_count_first(struct chunk_sum *sum, uint32_t entry);
 
 /* Does the work that waits. */
 void arcs_finish(struct chunk_sum *sum);
+
+/* ---- count_plain.c ---- */
+
+/* Counts `count` entries before a place, the last first. */
+void plain_add(struct chunk_sum *sum, const uint32_t *words, uint32_t *extra, uint32_t end, uint32_t count);
+
+/* Announces the entries before a place. */
+void plain_fetch(const struct chunk_sum *sum, const uint32_t *words, uint32_t end);
+
+/* All entries of a chunk were added, so many of them by plain_add. */
+void plain_end(struct chunk_sum *sum, const uint32_t *words, uint32_t *extra, uint32_t plain);
 
 #endif

@@ -13,6 +13,7 @@
 #include "lastbranch/trace.h"
 #include "trace/branches.h"
 #include "trace/count_pair.h"
+#include "trace/count_step.h"
 #include "trace/entries.h"
 #include "trace/format.h"
 #include "trace/path.h"
@@ -77,8 +78,8 @@ struct reader_entries {
 /* Branches that were counted instead of given. */
 struct reader_counts {
   bool is_on;
-  uint32_t stream; /* this one only, or LB_TRACE_ALL */
-  uint64_t *left;  /* by number of a step: how often its path was left there */
+  uint32_t stream;          /* this one only, or LB_TRACE_ALL */
+  struct count_step *steps; /* by number */
   size_t capacity;
   struct count_pairs pairs;
   struct chunk_counter *counter; /* NULL until there is a chunk that it can count */
@@ -190,6 +191,9 @@ int entries_next(struct lb_trace_reader *reader);
 
 /* Makes room to count all steps that there are. Returns 0, or -ENOMEM. */
 int counts_reserve(struct lb_trace_reader *reader);
+
+/* A path was stored, or a step of it was linked: numbers from `first` to below `end`. */
+void counts_learn(struct lb_trace_reader *reader, size_t first, size_t end);
 
 /* Counts words of the open chunk as long as they are passes over paths. Returns how many words it took, with the number
  * of branches that they stand for in `*ret_branches`, and the address of execution behind them in `*ret_at`, 0: not

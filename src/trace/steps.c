@@ -92,6 +92,7 @@ static bool path_keep(struct lb_trace_reader *reader, uint32_t number, const str
     if (place[i].head)
       return false;
   memcpy(place, path, (size_t)(1 + count) * sizeof(*path));
+  counts_learn(reader, number, (size_t)number + 1 + count);
   return true;
 }
 
@@ -148,6 +149,7 @@ static void link_keep(struct lb_trace_reader *reader, uint64_t number, uint64_t 
       next < reader->step_count && (reader->steps[next].flags & LB_STEP_HEAD)) {
     counts_forget(reader, (uint32_t)number);
     step->next = (uint32_t)next;
+    counts_learn(reader, number, number + 1);
   }
 }
 
