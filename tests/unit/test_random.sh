@@ -3,7 +3,8 @@
 # test_random.sh LBR ORACLE SOURCES [FIRST LAST]: random programs (SOURCES/random-program), numbers FIRST to LAST. Their
 # branches under `lbr record` must be those of single steps, also while signals come at any instruction, and with a cache
 # so small that what was translated is given up every few paths; and what they compute must be right when they run longer
-# than anybody can step them. One program more has so many paths, on so many pages, that the tables of both grow.
+# than anybody can step them. What is counted of their traces must be what is in them. One program more has so many
+# paths, on so many pages, that the tables of both grow.
 . "$(dirname "$0")/shell.sh"
 oracle=$(realpath "$2")
 sources=$(realpath "$3")
@@ -31,6 +32,28 @@ check()
   [ $result -eq 0 ] || head -n 30 out
 }
 
+# counted FILE, given FILE: each edge of a trace and how often it was taken, as `lbr stat` counts it, many entries at a
+# time, and as `lbr script` gives it, branch by branch.
+counted()
+{
+  "$lbr" stat --no-symbols --top all "$1" |
+    sed -n '/^Edges/,$ s/^ *\([0-9]\+\) .* \(0x[0-9a-f]\+\)[^>]*-> \(0x[0-9a-f]\+\).*/\1 \2 \3/p' | sort
+}
+given()
+{
+  "$lbr" script --no-symbols "$1" | awk '{ n[$3 " " $5]++ } END { for (edge in n) print n[edge], edge }' | sort
+}
+
+# check_counts NAME PROGRAM
+check_counts()
+{
+  "$lbr" record --quiet -o counts.lbr "./$2" >/dev/null
+  counted counts.lbr >counts
+  given counts.lbr >want
+  check "$1" diff want counts
+  [ -s want ] || verdict "$1: there are edges" 1
+}
+
 for number in $(seq "$first" "$last"); do
   build short "$number"
   check "$number: the branches of single steps" "$sources/compare" "$lbr" "$oracle" "$scratch/short"
@@ -44,6 +67,8 @@ for number in $(seq "$first" "$last"); do
   check "$number: what it computes, with signals" diff want got
   LBR_CACHE_SIZE=20000 "$lbr" run -- ./long x >got 2>&1
   check "$number: what it computes, with a small cache" diff want got
+  build longer "$number" 1000
+  check_counts "$number: the counts are those of its branches" longer
 done
 
 # Each indirect jump begins a path; the second round finds them all.
@@ -67,4 +92,5 @@ END
 gcc -nostdlib -static -Wl,--build-id=none -o wide wide.S
 check 'twenty thousand paths on three hundred pages' "$sources/compare" "$lbr" "$oracle" "$scratch/wide"
 check 'the same with a small cache' "$sources/compare" "$lbr" "$oracle" --env LBR_CACHE_SIZE=2000000 "$scratch/wide"
+check_counts 'the counts are those of its branches' wide
 exit "$((failures != 0))"
