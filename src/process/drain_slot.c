@@ -42,6 +42,7 @@ void process_drain_costs(const struct process_drain *drain, struct process_costs
   uint32_t steps = __atomic_load_n(&drain_control(drain)->step_count, __ATOMIC_RELAXED);
   struct process_costs costs = {.entries = drain->entry_count, .waited = drain->waited};
 
+  costs.processes = __atomic_load_n(&drain_control(drain)->space_count, __ATOMIC_RELAXED);
   costs.steps = steps < drain->process->step_capacity ? steps : drain->process->step_capacity;
   for (uint32_t i = 0; i < drain->high; i++)
     costs.waited += slot_waited(drain, i);

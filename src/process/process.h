@@ -282,9 +282,10 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
 
 /* The costs that make a recorded program slow, up to now. */
 struct process_costs {
-  uint64_t entries; /* of logs that were given to the trace */
-  uint32_t steps;   /* that were translated */
-  double waited;    /* seconds that threads waited until their logs were read, all together */
+  uint64_t entries;   /* of logs that were given to the trace */
+  uint32_t steps;     /* that were translated */
+  uint32_t processes; /* so far, the programs that they execute counted too */
+  double waited;      /* seconds that threads waited until their logs were read, all together */
 };
 
 void process_drain_costs(const struct process_drain *drain, struct process_costs *ret_costs);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Estimates how much slower a program is while it is recorded, without running it natively. The CPU time of its threads
- * and their waiting time for lbr are known. The costs of logging and of translating are subtracted. The rest is the CPU
- * time of a native run. doc/process.md tells how accurate this is.
+ * and their waiting time for lbr are known. The costs of logging, of translating and of starting are subtracted. The
+ * rest is the CPU time of a native run. doc/process.md tells how accurate this is.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,13 +12,14 @@
 
 #include "session/record.h"
 
-/* Seconds for a log entry and for a translated step: fitted over the programs of bench/process, on one processor (AMD
- * Zen 4). */
-#define ENTRY_SECONDS 0.9e-9
-#define STEP_SECONDS 1.1e-6
+/* Seconds for a log entry, a translated step, and a process or a program that it executes: fitted over the programs of
+ * bench/process and three that start many processes, on one processor (AMD Zen 4). */
+#define ENTRY_SECONDS 1.0e-9
+#define STEP_SECONDS 0.6e-6
+#define PROCESS_SECONDS 0.3e-3
 
 #define LEAST_SECONDS 0.2 /* of CPU time: less is not worth an estimate */
-#define SLOWEST 10.0      /* beyond this, the remaining CPU time is too small for an estimate */
+#define SLOWEST 10.0      /* beyond this, too little remains for an estimate, or too much was spent waiting */
 #define PROCESSES 256u    /* the CPU time of further ones is not read */
 
 static double seconds_of(const struct timeval *time)
@@ -75,8 +76,9 @@ void record_slowdown(const struct record_session *session, char text[RECORD_SLOW
   if (seconds < LEAST_SECONDS)
     return;
   process_drain_costs(session->drain, &costs);
-  native = seconds - ENTRY_SECONDS * (double)costs.entries - STEP_SECONDS * costs.steps;
-  if (native * SLOWEST < seconds)
+  native =
+    seconds - ENTRY_SECONDS * (double)costs.entries - STEP_SECONDS * costs.steps - PROCESS_SECONDS * costs.processes;
+  if (native * SLOWEST < seconds + costs.waited)
     snprintf(text, RECORD_SLOWDOWN, ", more than %.0f times slower", SLOWEST);
   else
     snprintf(text, RECORD_SLOWDOWN, ", about %.1f times slower", (seconds + costs.waited) / native);
