@@ -93,6 +93,17 @@ struct pool {
   struct area areas[CACHE_AREAS];
 };
 
+/* Numbers about the cache and its profile. */
+struct cache_counts {
+  uint32_t units_made;                                    /* so far */
+  uint32_t index_slots, index_used;                       /* size of the index that is used; its slots that are taken */
+  uint32_t habit_count;                                   /* slots of the table of habits that are taken */
+  uint32_t turns, next_profile, samples;                  /* log parts that were filled; the turn of the next profile;
+                                                             number of profiles so far */
+  uint32_t generation, generation_units, generation_turn; /* of the profile; numbers of units and turns when it began */
+  uint32_t is_wide;                                       /* new code uses the wide lookup table */
+};
+
 /* A path in the cache. */
 struct unit {
   uint64_t address;    /* in the application, of its first instruction */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of a thread: its page and log in the shared memory, and its region (state.inc), in which both are mapped.
- * All processes take pages from the same shared memory, without a lock. The regions of a process are a list that only
- * grows, protected by its lock. A region is reused, because threads come and go.
+ * The memory of a thread: its region (state.inc), in which its page and log in the shared memory are mapped. The
+ * regions of a process are a list that only grows, protected by its lock. A region is reused, because threads come and
+ * go.
  */
 #include <asm/prctl.h>
 #include <asm/unistd.h>
@@ -16,168 +16,7 @@
 enum { READ_WRITE = PROT_READ | PROT_WRITE, RESERVED = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 
 static struct thread *regions;
-static uint64_t regions_end;     /* the address of the next one; 0 if there is none yet */
-static uint32_t first_numbering; /* of the first thread of a program */
-
-/* ---- pages ---- */
-
-static struct process_state *page_of(const struct runtime *runtime, uint32_t slot)
-{
-  return (struct process_state *)((uint8_t *)runtime->threads + (uint64_t)slot * PROCESS_PAGE);
-}
-
-static uint32_t pages_count(const struct runtime *runtime)
-{
-  uint32_t high = __atomic_load_n(&runtime->control->thread_high, __ATOMIC_ACQUIRE);
-
-  return high < PROCESS_THREADS ? high : PROCESS_THREADS;
-}
-
-static bool page_change(struct process_state *page, uint32_t from, uint32_t to)
-{
-  return __atomic_compare_exchange_n(&page->status, &from, to, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
-}
-
-/* Takes a page that was never used. This and the next function return THREAD_NO_SLOT if there is none. */
-static uint32_t page_take_new(const struct runtime *runtime)
-{
-  uint32_t slot;
-
-  while ((slot = pages_count(runtime)) < PROCESS_THREADS) {
-    uint32_t expected = slot;
-
-    __atomic_compare_exchange_n(&runtime->control->thread_high, &expected, slot + 1, false, __ATOMIC_ACQ_REL,
-                                __ATOMIC_RELAXED);
-    if (page_change(page_of(runtime, slot), THREAD_FREE, THREAD_STARTING))
-      return slot;
-  }
-  return THREAD_NO_SLOT;
-}
-
-static uint32_t page_take_free(const struct runtime *runtime)
-{
-  uint32_t count = pages_count(runtime);
-
-  for (uint32_t slot = 0; slot < count; slot++)
-    if (page_change(page_of(runtime, slot), THREAD_FREE, THREAD_STARTING))
-      return slot;
-  return THREAD_NO_SLOT;
-}
-
-/* The page of the thread that ended first. Used where no drain frees pages. */
-static uint32_t page_find_ended(const struct runtime *runtime)
-{
-  uint32_t now = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED), most = 0, oldest = THREAD_NO_SLOT;
-
-  for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
-    const struct process_state *page = page_of(runtime, slot);
-    uint32_t age = now - page->ended;
-
-    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_GONE && (age > most || oldest == THREAD_NO_SLOT)) {
-      most = age;
-      oldest = slot;
-    }
-  }
-  return oldest;
-}
-
-/* Other threads may search at the same time. */
-static uint32_t page_take_ended(const struct runtime *runtime)
-{
-  uint32_t slot;
-
-  do
-    slot = page_find_ended(runtime);
-  while (slot != THREAD_NO_SLOT && !page_change(page_of(runtime, slot), THREAD_GONE, THREAD_STARTING));
-  return slot;
-}
-
-/* Marks the pages of threads that were killed and could not announce their end. Threads of another PID namespace cannot
- * be asked for. */
-static void pages_bury(struct runtime *runtime, uint32_t numbering)
-{
-  for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
-    const struct process_state *page = page_of(runtime, slot);
-    uint32_t serial = page->serial;
-
-    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE && page->numbering == numbering &&
-        kernel_call(__NR_tgkill, page->process, page->thread, 0, 0, 0, 0) == -ESRCH)
-      thread_bury(runtime, slot, serial);
-  }
-}
-
-/* In mode PROCESS_ALL the parent frees pages once it has read their logs. Low pages are taken first; if there is none,
- * the thread waits, but not for ever. In the other mode the last logs must stay: pages that were never used are taken
- * first. */
-static uint32_t page_take(struct runtime *runtime, uint32_t numbering)
-{
-  enum { TRIES = 2000, MILLISECOND = 1000000 };
-  const int64_t time[2] = {0, MILLISECOND};
-
-  for (unsigned i = 0; i < TRIES; i++) {
-    bool is_read = runtime->mode == PROCESS_ALL && !__atomic_load_n(&runtime->control->is_closed, __ATOMIC_RELAXED);
-    uint32_t slot = is_read ? page_take_free(runtime) : page_take_new(runtime);
-
-    if (slot == THREAD_NO_SLOT)
-      slot = is_read ? page_take_new(runtime) : page_take_free(runtime);
-    if (slot == THREAD_NO_SLOT && !is_read)
-      slot = page_take_ended(runtime);
-    if (slot != THREAD_NO_SLOT)
-      return slot;
-    if (i == 0)
-      pages_bury(runtime, numbering);
-    else if (!is_read)
-      break;
-    runtime_ring(runtime);
-    kernel_call(__NR_nanosleep, (uint64_t)time, 0, 0, 0, 0, 0);
-  }
-  return THREAD_NO_SLOT;
-}
-
-static void page_end(struct runtime *runtime, struct process_state *page)
-{
-  page->ended = __atomic_load_n(&runtime->control->bell, __ATOMIC_RELAXED);
-  __atomic_store_n(&page->status, THREAD_GONE, __ATOMIC_RELEASE);
-  runtime_ring(runtime);
-}
-
-void thread_end(struct thread *thread, enum process_end end, uint64_t status)
-{
-  if (thread->is_unrecorded)
-    return;
-  thread->state->end = end;
-  thread->state->end_status = status;
-  page_end(thread->runtime, thread->state);
-}
-
-void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
-{
-  struct process_state *page = slot < PROCESS_THREADS ? page_of(runtime, slot) : NULL;
-
-  if (page && page->serial == serial && page_change(page, THREAD_LIVE, THREAD_GONE))
-    page_end(runtime, page);
-}
-
-/* Without the scan of all pages if there is but one to find: under `lbr run` there are as many pages as there were
- * threads. */
-void thread_bury_all(struct runtime *runtime, uint32_t slot, bool is_alone)
-{
-  uint32_t count = pages_count(runtime), process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
-
-  if (slot >= count || page_of(runtime, slot)->process != process)
-    return;
-  first_numbering = page_of(runtime, slot)->numbering;
-  count = is_alone ? slot + 1 : count;
-  for (slot = is_alone ? slot : 0; slot < count; slot++) {
-    struct process_state *page = page_of(runtime, slot);
-
-    if (page->process != process || page->numbering != first_numbering ||
-        __atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_LIVE)
-      continue;
-    page->end = END_EXEC;
-    thread_bury(runtime, slot, page->serial);
-  }
-}
+static uint64_t regions_end; /* the address of the next one; 0 if there is none yet */
 
 /* ---- regions; with the lock held ---- */
 
@@ -218,7 +57,7 @@ static int region_map_slot(const struct runtime *runtime, uint64_t start, int fd
     result = kernel_map(start + REGION_LOG + i * (size + PROCESS_PAGE), size, READ_WRITE, flags, fd, log + i * size);
   if (is_failure(result))
     return (int)result;
-  if (!is_own && page_of(runtime, slot)->serial)
+  if (!is_own && slot_state(runtime, slot)->serial)
     log_clear(runtime, start, fd, slot);
   return 0;
 }
@@ -324,7 +163,7 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
 
 static struct thread *new_with(struct runtime *runtime, int fd, uint32_t numbering, bool is_unrecorded)
 {
-  uint32_t slot = is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, numbering);
+  uint32_t slot = is_unrecorded ? THREAD_NO_SLOT : slot_take(runtime, numbering);
 
   if (!is_unrecorded && slot == THREAD_NO_SLOT)
     return NULL;
@@ -337,7 +176,7 @@ static struct thread *new_with(struct runtime *runtime, int fd, uint32_t numberi
   }
   if (!thread) {
     if (slot != THREAD_NO_SLOT)
-      __atomic_store_n(&page_of(runtime, slot)->status, THREAD_FREE, __ATOMIC_RELEASE);
+      __atomic_store_n(&slot_state(runtime, slot)->status, THREAD_FREE, __ATOMIC_RELEASE);
     return NULL;
   }
   thread->state = (struct process_state *)region_start(thread);
@@ -349,13 +188,13 @@ static struct thread *new_with(struct runtime *runtime, int fd, uint32_t numberi
 
 struct thread *thread_new(struct runtime *runtime, uint32_t process, uint32_t creator)
 {
-  struct thread *thread = new_with(runtime, runtime->fd, first_numbering, false);
+  struct thread *thread = new_with(runtime, runtime->fd, runtime->numbering, false);
 
   if (!thread)
     return NULL;
   thread->fd = &runtime->fd;
   thread->actions = &runtime->actions;
-  state_fill(thread, process, creator, first_numbering);
+  state_fill(thread, process, creator, runtime->numbering);
   return thread;
 }
 
@@ -372,7 +211,7 @@ struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded)
 void thread_free(struct thread *thread)
 {
   if (thread->slot != THREAD_NO_SLOT)
-    page_change(page_of(thread->runtime, thread->slot), THREAD_STARTING, THREAD_FREE);
+    slot_change(slot_state(thread->runtime, thread->slot), THREAD_STARTING, THREAD_FREE);
   __atomic_store_n(&thread->is_used, 0, __ATOMIC_RELEASE);
 }
 
@@ -396,7 +235,7 @@ bool thread_is_alone(const struct thread *thread)
     bool is_used = other != thread && __atomic_load_n(&other->is_used, __ATOMIC_ACQUIRE);
 
     if (is_used &&
-        (other->slot >= PROCESS_THREADS || page_of(thread->runtime, other->slot)->process == thread->state->process))
+        (other->slot >= PROCESS_THREADS || slot_state(thread->runtime, other->slot)->process == thread->state->process))
       return false;
   }
   return true;
@@ -440,7 +279,7 @@ void thread_enter(struct thread *thread)
 int thread_move(struct thread *thread, const struct process_state *state, uint32_t place)
 {
   struct runtime *runtime = thread->runtime;
-  uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : page_take(runtime, state->numbering);
+  uint32_t slot = thread->is_unrecorded ? THREAD_NO_SLOT : slot_take(runtime, state->numbering);
 
   if (!thread->is_unrecorded && slot == THREAD_NO_SLOT)
     return -EAGAIN;

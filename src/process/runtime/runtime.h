@@ -97,17 +97,6 @@ union step_local {
  * is the number of a step. */
 enum { EXIT_NO_INSTRUCTION = 0, EXIT_WRITES_GS = -1 };
 
-/* Numbers about the cache and its profile. */
-struct cache_counts {
-  uint32_t units_made;                                    /* so far */
-  uint32_t index_slots, index_used;                       /* size of the index that is used; its slots that are taken */
-  uint32_t habit_count;                                   /* slots of the table of habits that are taken */
-  uint32_t turns, next_profile, samples;                  /* log parts that were filled; the turn of the next profile;
-                                                             number of profiles so far */
-  uint32_t generation, generation_units, generation_turn; /* of the profile; numbers of units and turns when it began */
-  uint32_t is_wide;                                       /* new code uses the wide lookup table */
-};
-
 struct runtime {
   struct process_control *control;
   struct process_state *threads; /* the thread pages, PROCESS_PAGE apart */
@@ -118,16 +107,17 @@ struct runtime {
   uint8_t steps_mapped[PROCESS_STEPS_MOST >> 23]; /* a bit for each 2^20 steps */
   uint32_t piece_count;                           /* bits that are set */
   bool has_thread;                                /* GS points to the first */
-  int fd;            /* of the shared memory: kept open for execve, hidden from the application */
-  const char *exe;   /* absolute path of the program */
-  uint32_t space;    /* address space */
-  bool has_wrgsbase; /* GS can be set without a system call */
-  bool is_fixed;     /* addresses are not randomised */
-  bool has_entered;  /* the program itself has begun, */
-  uint64_t entry;    /* at this address */
-  bool is_confined;  /* the application has a seccomp filter: the runtime avoids system calls of its own */
-  uint32_t lock;     /* 0 free, 1 taken, 2 taken and waited for */
-  uint64_t holder;   /* numbers of the process and thread that hold it, if they were noted */
+  int fd;             /* of the shared memory: kept open for execve, hidden from the application */
+  const char *exe;    /* absolute path of the program */
+  uint32_t space;     /* address space */
+  uint32_t numbering; /* PID namespace of the first thread: process_state.numbering */
+  bool has_wrgsbase;  /* GS can be set without a system call */
+  bool is_fixed;      /* addresses are not randomised */
+  bool has_entered;   /* the program itself has begun, */
+  uint64_t entry;     /* at this address */
+  bool is_confined;   /* the application has a seccomp filter: the runtime avoids system calls of its own */
+  uint32_t lock;      /* 0 free, 1 taken, 2 taken and waited for */
+  uint64_t holder;    /* numbers of the process and thread that hold it, if they were noted */
 
   struct range_list executable;
   struct module_list modules; /* of these: code that is as in its file */
@@ -338,6 +328,12 @@ uint32_t thread_place(struct runtime *runtime);
  * free. Returns 0 or -errno. */
 int thread_move(struct thread *thread, const struct process_state *state, uint32_t place);
 
+/* The page with this number. A thread that needs one takes it, in a PID namespace: returns THREAD_NO_SLOT if there is
+ * none. The status of a page changes only from the one that is expected. slot.c, as all functions that end a thread */
+struct process_state *slot_state(const struct runtime *runtime, uint32_t slot);
+uint32_t slot_take(struct runtime *runtime, uint32_t numbering);
+bool slot_change(struct process_state *page, uint32_t from, uint32_t to);
+
 /* Marks the thread with this page and serial as ended, if it did not do so itself. */
 void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial);
 
@@ -356,7 +352,7 @@ int64_t thread_call_fork(struct thread *thread, bool is_vfork);
 _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group);
 
 /* Marks the thread's page as ended in this way; in mode PROCESS_ALL rings the bell. Nothing may be logged after that.
- * region.c */
+ * slot.c */
 void thread_end(struct thread *thread, enum process_end end, uint64_t status);
 
 /* The thread has died of a signal: waits until the parent has looked at it, if the parent wants to (hold.c). */
