@@ -5,9 +5,9 @@
  * addresses, privately, as if it were a copy by fork of the earlier one. It then translates only what is new.
  *
  * That needs the same addresses, so that it works only without address randomisation. Units stay only if all their code
- * is of one module (module.c). A unit of a library that this process has not mapped yet is in the index, but
- * dispatch.c does not look for it before its address can be executed, and no unit of another module leads to it
- * directly.
+ * is of one module (module.c), or of modules that the dynamic linker maps before the program begins. A unit of a
+ * library that this process has not mapped yet is in the index, but dispatch.c does not look for it before its address
+ * can be executed.
  *
  * A snapshot is never changed once it is published, and never freed. A process that is killed while it writes one has
  * published nothing.
@@ -35,6 +35,7 @@ struct fit {
 struct snapshot {
   struct fit fit;
   struct cache_counts counts;
+  uint32_t number_next; /* higher than the numbers of all its steps */
   struct pool pool;
   struct page_counts pages;
   struct module_list modules;
@@ -188,6 +189,7 @@ static void inherit(struct runtime *runtime, const struct snapshot *snapshot, ui
   offset = memory_map(runtime, snapshot, offset);
   bool has_ways = ways_map(runtime, offset, snapshot->ways_size);
   runtime->counts = snapshot->counts;
+  runtime->number_next = snapshot->number_next;
   runtime->index_inherited = runtime->counts.index_slots;
   runtime->units_inherited = runtime->counts.units_made;
   page_inherit(runtime, &snapshot->pages);
@@ -284,6 +286,7 @@ static void fill(const struct runtime *runtime, struct snapshot *snapshot, const
 
   snapshot->fit = fit_now(runtime);
   snapshot->counts = runtime->counts;
+  snapshot->number_next = runtime->number_next;
   snapshot->pool = *runtime->pool;
   snapshot->pages = page_counts(runtime);
   snapshot->modules = runtime->modules;

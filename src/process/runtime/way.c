@@ -60,10 +60,13 @@ bool ways_map(struct runtime *runtime, uint64_t offset, uint64_t size)
                     kernel_map((uint64_t)runtime->ways, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, runtime->fd, offset));
 }
 
+/* They lead to the pool that came with the snapshot, which is given up when it is full. */
 void ways_publish(struct thread *thread, const struct module *module)
 {
   const struct way *way = thread->runtime->ways + module->way_first;
 
+  if (thread->runtime->age != 1)
+    return;
   for (const struct way *end = way + module->way_count; way < end; way++)
     cache_offer(thread, way);
 }
