@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # test_transparent.sh LBR FOLDER [PROGRAM [CASE]]: the programs of tests/process/cases, built in FOLDER, must do the
 # same under `lbr run` and `lbr record` as natively: output, errors and end. With PROGRAM only that one, with CASE only
-# that case; MODES="run record" says under which commands.
+# that case; MODES="run record" says under which commands. "again" is `lbr record` of a program (AGAIN) that runs the case
+# three times: the second and third begin with what the first has translated.
 . "$(dirname "$0")/shell.sh"
 folder=$(realpath "$2")
 only=${3:-}
@@ -12,7 +13,7 @@ clean=(env -i PATH=/usr/bin:/bin LANG=C HOME=/tmp)
 cd "$folder" || exit 1
 
 # native COMMAND...: as it is. Leaves the wait status as the shell has it.
-native() { "${clean[@]}" timeout -s KILL 60 "$@" </dev/null >"$scratch/out" 2>"$scratch/err"; }
+native() { "${clean[@]}" timeout -s KILL 120 "$@" </dev/null >"$scratch/out" 2>"$scratch/err"; }
 
 # recorded MODE COMMAND...: under lbr. What lbr itself says is not the program's: it goes to a file.
 recorded()
@@ -21,10 +22,10 @@ recorded()
   shift
   case $mode in
   run) set -- run --output "$scratch/report" -- "$@" ;;
-  record) set -- record --quiet --output "$scratch/trace" -- "$@" ;;
+  record | again) set -- record --quiet --output "$scratch/trace" -- "$@" ;;
   esac
   rm -f "$scratch/trace"*
-  "${clean[@]}" timeout -s KILL 60 "$lbr" "$@" </dev/null >"$scratch/out.lbr" 2>"$scratch/err.lbr"
+  "${clean[@]}" timeout -s KILL 120 "$lbr" "$@" </dev/null >"$scratch/out.lbr" 2>"$scratch/err.lbr"
 }
 
 # same NAME COMMAND...: as natively?
@@ -32,16 +33,17 @@ same()
 {
   name=$1
   shift
-  (native "$@") 2>/dev/null # without the shell's word on a crash
-  status=$?
   for mode in $modes; do
+    [ "$mode" != again ] || set -- "$AGAIN" 3 "$@"
+    (native "$@") 2>/dev/null # without the shell's word on a crash
+    status=$?
     (recorded "$mode" "$@") 2>/dev/null
     found=$?
     problem=
     [ $found -eq $status ] || problem="status $found instead of $status"
     diff "$scratch/out" "$scratch/out.lbr" >"$scratch/diff" || problem="$problem; other output"
     diff "$scratch/err" "$scratch/err.lbr" >>"$scratch/diff" || problem="$problem; other errors"
-    if [ "$mode" = record ] && [ -z "$problem" ]; then
+    if [ "$mode" != run ] && [ -z "$problem" ]; then
       "$lbr" stat --no-symbols "$scratch/trace" >/dev/null 2>"$scratch/diff" || problem="lbr stat: status $?"
     fi
     [ -z "$problem" ]
