@@ -8,12 +8,12 @@ here=$(realpath "$(dirname "$0")")
 programs=$(realpath "$2")
 cd "$scratch" || exit 1
 
-# record NAME PROGRAM ARGUMENT...: a trace of that name.
+# record NAME PROGRAM ARGUMENT...: a trace of that name, with random addresses.
 record()
 {
   name=$1
   shift
-  "$lbr" record --quiet -o "$name.lbr" "$@" >/dev/null
+  "$lbr" record --quiet --aslr -o "$name.lbr" "$@" >/dev/null
 }
 
 # finds STATUS NAME PYTHON: the exit status, and what is true of the JSON in out; `part` is the first difference of the first
