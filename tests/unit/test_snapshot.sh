@@ -10,6 +10,11 @@ folder=$(realpath "$4")
 cd "$scratch" || exit 1
 again=$folder/again-static
 
+if ! setarch -R true 2>/dev/null; then
+  echo 'the kernel refuses to switch address randomisation off'
+  exit 77
+fi
+
 # A file counts as unchanged only if its last change is a while ago: waits until that is so for a file.
 settled() { until [ "$(find "$1" -newermt '-0.1 seconds' | wc -l)" -eq 0 ]; do sleep 0.02; done; }
 
