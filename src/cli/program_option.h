@@ -13,12 +13,17 @@
 enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_ASLR, KEY_PROGRAM_NO_ASLR, KEY_PROGRAM_SOURCE };
 
 /* Rows of a struct argp_option[]. */
-#define PROGRAM_OPTIONS                                                                                                  \
-  {"no-follow", KEY_PROGRAM_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},                  \
-    {"aslr", KEY_PROGRAM_ASLR, NULL, 0, "Run the program with address randomisation: further processes start later", 0}, \
-    {"no-aslr", KEY_PROGRAM_NO_ASLR, NULL, 0, "Run the program without address randomisation, or not at all", 0},        \
-  {                                                                                                                      \
-    "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                     \
+#define PROGRAM_OPTIONS                                                                                                \
+  {"no-follow", KEY_PROGRAM_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},                \
+    {"aslr",                                                                                                           \
+     KEY_PROGRAM_ASLR,                                                                                                 \
+     NULL,                                                                                                             \
+     0,                                                                                                                \
+     "Run the program with address randomisation: further processes start more slowly",                                \
+     0},                                                                                                               \
+    {"no-aslr", KEY_PROGRAM_NO_ASLR, NULL, 0, "Run the program without address randomisation, or not at all", 0},      \
+  {                                                                                                                    \
+    "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                   \
   }
 
 /* Where the values go. */
