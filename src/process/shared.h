@@ -84,8 +84,6 @@ struct process_control {
   uint32_t nudges;         /* signals that were sent for that */
   uint32_t first_process;  /* the system's number of the process that lbr has started */
   uint32_t snapshots_used; /* pages of snapshots that were given out */
-  uint32_t snapshots_taken;  /* snapshots that were completed, */
-  uint32_t snapshots_mapped; /* and processes that began with one */
 };
 
 /* The translations that a program has left for the next process that executes it: runtime/snapshot.c. lbr does not read

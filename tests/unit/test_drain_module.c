@@ -167,16 +167,23 @@ static bool step_is_there(uint32_t number)
   return is_there & 1;
 }
 
+enum { FIRST = PROCESS_STEPS_UNIT, OTHER = 2 * PROCESS_STEPS_UNIT, END = 3 * PROCESS_STEPS_UNIT };
+
+/* Space 1 has a thread and the steps from FIRST on. */
+static void first_space_begin(void)
+{
+  drain_begin(0);
+  thread_begin(0, 1, 1000000);
+  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
+  note_put(NOTE_STEPS, 1, FIRST, OTHER, "");
+}
+
 /* The memory of a space's steps is given back when nothing runs in it any more: neither its threads nor those of a
  * copy, which may not have begun when the original ends. */
 static void test_steps_given_back(void **state)
 {
   (void)state;
-  enum { FIRST = PROCESS_STEPS_UNIT, OTHER = 2 * PROCESS_STEPS_UNIT, END = 3 * PROCESS_STEPS_UNIT };
-  drain_begin(0);
-  thread_begin(0, 1, 1000000);
-  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
-  note_put(NOTE_STEPS, 1, FIRST, OTHER, "");
+  first_space_begin();
   note_put(NOTE_STEPS, 1, 1, 4097, ""); /* of no use */
   note_put(NOTE_SPACE, 2, 0, 1, "/bin/true");
   note_put(NOTE_SPACE, 3, 0, 1, "/bin/true");
@@ -206,11 +213,7 @@ static void test_steps_given_back(void **state)
 static void test_steps_kept(void **state)
 {
   (void)state;
-  enum { FIRST = PROCESS_STEPS_UNIT, OTHER = 2 * PROCESS_STEPS_UNIT, END = 3 * PROCESS_STEPS_UNIT };
-  drain_begin(0);
-  thread_begin(0, 1, 1000000);
-  note_put(NOTE_SPACE, 1, 1000000, 0, "/bin/true");
-  note_put(NOTE_STEPS, 1, FIRST, OTHER, "");
+  first_space_begin();
   note_put(NOTE_KEPT, 1, 0, 0, "");
   note_put(NOTE_KEPT, 77, 0, 0, ""); /* of no use */
   step_of(FIRST)->head = step_of(OTHER)->head = 1;

@@ -180,7 +180,7 @@ void cache_make_stale(struct runtime *runtime, struct unit *unit);
 void cache_save(struct runtime *runtime, struct piece_list *pieces); /* the memory of the pool, for a snapshot */
 
 /* Maps the areas of a snapshot's pool, which becomes the one in use. The memory of the snapshot is mapped over it then.
- * Returns false, and nothing is changed, if the addresses are not free. */
+ * Returns false, and no area is open, if the addresses are not free. */
 bool cache_reserve(struct runtime *runtime, const struct pool *pool);
 void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it */
 void cache_forget(
@@ -201,8 +201,8 @@ int index_init(struct runtime *runtime);                                  /* ret
 struct unit *index_find(const struct runtime *runtime, uint64_t address); /* NULL: there is none */
 void index_put(struct runtime *runtime, uint32_t number);                 /* adds runtime->units[number] */
 void index_clear(struct runtime *runtime);
-void index_save(struct runtime *runtime, struct piece_list *pieces);
-uint64_t index_memory(void); /* bytes of address space */
+void index_save(struct runtime *runtime, struct piece_list *pieces); /* for a snapshot; makes room first */
+uint64_t index_memory(void);                                         /* bytes of address space */
 
 /* ---- ages (age.c) ---- */
 
@@ -254,15 +254,16 @@ void page_release_range(struct runtime *runtime, uint64_t start,
                         uint64_t end); /* the same for the pages in the range */
 
 /* For snapshots. The first makes all units stale whose code is not all in one module, or in modules that are always
- * mapped together. The second adds the memory of the table to the pieces; `is_begun` true: no page looks protected
- * until the second call, false, without pieces. The last takes over the table of a snapshot, whose memory is mapped
- * already. */
+ * mapped together. The second adds the memory of the table to the pieces. A snapshot has no protected pages: while it
+ * is written, the table does not show those of this process. The last takes over the table of a snapshot, whose memory
+ * is mapped already. */
 struct page_counts {
   uint32_t slots, page_count, page_most;
 };
 
 void page_drop_foreign(struct runtime *runtime);
-void page_save(struct runtime *runtime, struct piece_list *pieces, bool is_begun);
+void page_save(const struct runtime *runtime, struct piece_list *pieces);
+void page_hide_protection(struct runtime *runtime, bool is_hidden);
 struct page_counts page_counts(const struct runtime *runtime);
 void page_inherit(struct runtime *runtime, const struct page_counts *counts);
 

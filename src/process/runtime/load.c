@@ -310,7 +310,6 @@ void load_program(struct runtime *runtime, const char *path, struct image *ret_p
   if (!file_load(&file, runtime, path, ret_program) || !file_interpreter(&file, interpreter, &has_interpreter))
     runtime_fail(file.error, file.system_error, 0);
   runtime->is_fixed = unrandomised_place(path, PROCESS_PAGE);
-  snapshot_begin(runtime, file.fd);
   kernel_call(__NR_close, (uint64_t)file.fd, 0, 0, 0, 0, 0);
   *ret_start = *ret_program;
   if (!has_interpreter)

@@ -328,14 +328,18 @@ void page_drop_foreign(struct runtime *runtime)
   }
 }
 
-void page_save(struct runtime *runtime, struct piece_list *pieces, bool is_begun)
+void page_hide_protection(struct runtime *runtime, bool is_hidden)
 {
-  struct page_table *table = runtime->pages;
+  const struct page_table *table = runtime->pages;
 
   for (uint32_t i = 0; i < table->protected_count; i++)
-    page_slot(runtime, table->protected_pages[i])->is_protected = !is_begun;
-  if (!pieces)
-    return;
+    page_slot(runtime, table->protected_pages[i])->is_protected = !is_hidden;
+}
+
+void page_save(const struct runtime *runtime, struct piece_list *pieces)
+{
+  const struct page_table *table = runtime->pages;
+
   piece_add(pieces, table->pages + table->slots, table->slots * sizeof(*table->pages));
   piece_add(pieces, &table->nodes[0],
             offsetof(struct page_nodes, nodes) + table->nodes[0].count * sizeof(struct page_node));

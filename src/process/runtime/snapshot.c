@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Snapshots of the cache. Most recordings of many processes execute the same few programs again and again: a process
- * that ends leaves its cache in the shared memory, and the next process that executes the same file maps it at the same
- * addresses, privately, as if it were a copy by fork of the earlier one. It then translates only what is new.
+ * Snapshots of the cache. A build or a test suite executes the same few programs again and again. A process that ends
+ * leaves its cache in the shared memory. The next process that executes the same file maps that memory privately at the
+ * same addresses, and continues with it as a child of fork continues with the cache of its parent.
  *
  * That needs the same addresses, so that it works only without address randomisation. Units stay only if all their code
  * is of one module (module.c), or of modules that the dynamic linker maps before the program begins. A unit of a
@@ -70,11 +70,6 @@ void piece_add(struct piece_list *list, const void *start, uint64_t size)
 
 /* ---- which snapshot ---- */
 
-void snapshot_begin(struct runtime *runtime, int fd)
-{
-  program = runtime->is_fixed ? file_identify(fd) : (struct file_identity){0};
-}
-
 static struct fit fit_now(const struct runtime *runtime)
 {
   return (struct fit){.magic = SNAPSHOT_MAGIC,
@@ -102,20 +97,22 @@ static bool is_equal(const void *one, const void *other, uint64_t size)
 _Static_assert(sizeof(struct fit) == 14 * sizeof(uint64_t), "no padding: compared and hashed as words");
 
 /* Never 0. */
-static uint64_t fit_key(const struct fit *fit)
+static uint64_t key_now(const struct runtime *runtime)
 {
-  const uint64_t *word = (const uint64_t *)fit;
+  const struct fit fit = fit_now(runtime);
+  const uint64_t *word = (const uint64_t *)&fit;
   uint64_t key = 0;
 
-  for (unsigned i = 0; i < sizeof(*fit) / sizeof(*word); i++)
+  for (unsigned i = 0; i < sizeof(fit) / sizeof(*word); i++)
     key = (key ^ word[i]) * 0x9E3779B97F4A7C15 ^ key >> 29;
   return key | 1;
 }
 
-/* The slot of the key; if it is for a snapshot to be written, a free one is taken. NULL: there is none. */
-static struct process_snapshot *slot_find(const struct runtime *runtime, uint64_t key, bool is_new)
+/* The program's slot; if it is for a snapshot to be written, a free one is taken. NULL: there is none. */
+static struct process_snapshot *program_slot(const struct runtime *runtime, bool is_new)
 {
   struct process_snapshot *slots = process_snapshots(runtime->control);
+  uint64_t key = key_now(runtime);
 
   for (unsigned i = 0; i < PROCESS_SNAPSHOTS; i++) {
     uint64_t found = __atomic_load_n(&slots[i].key, __ATOMIC_ACQUIRE);
@@ -199,23 +196,34 @@ static void inherit(struct runtime *runtime, const struct snapshot *snapshot, ui
     module.way_count = has_ways ? module.way_count : 0;
     module_inherit(runtime, &module);
   }
-  __atomic_add_fetch(&runtime->control->snapshots_mapped, 1, __ATOMIC_RELAXED);
+}
+
+/* Other programs can write to the shared memory: a damaged snapshot must not lead out of it. */
+static bool is_good(const struct runtime *runtime, const struct snapshot *snapshot)
+{
+  const struct fit fit = fit_now(runtime);
+
+  return is_equal(&snapshot->fit, &fit, sizeof(fit)) && snapshot->modules.count <= MODULES_MOST &&
+         snapshot->pieces.count <= PIECES_MOST;
 }
 
 void snapshot_use(struct runtime *runtime)
 {
-  const struct fit fit = fit_now(runtime);
-  const struct process_snapshot *slot = program.changed ? slot_find(runtime, fit_key(&fit), false) : NULL;
-  uint64_t value = slot ? __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE) : 0;
+  const struct module *module = module_find(runtime, runtime->entry);
 
-  if (!value)
+  if (!runtime->is_fixed || !module)
+    return;
+  program = module->file;
+  const struct process_snapshot *slot = program_slot(runtime, false);
+  uint64_t value = slot ? __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE) : 0;
+  if (!value || (value & UINT32_MAX) >= PROCESS_SNAPSHOTS_SIZE / PROCESS_PAGE)
     return;
   uint64_t offset = value_offset(runtime, value);
   int64_t memory = kernel_map(0, header_size(), PROT_READ, MAP_PRIVATE, runtime->fd, offset);
   if (is_failure(memory))
     return;
   const struct snapshot *snapshot = (const struct snapshot *)memory;
-  if (is_equal(&snapshot->fit, &fit, sizeof(fit)))
+  if (is_good(runtime, snapshot))
     inherit(runtime, snapshot, offset);
   kernel_call(__NR_munmap, (uint64_t)memory, header_size(), 0, 0, 0, 0);
 }
@@ -300,22 +308,17 @@ static void fill(const struct runtime *runtime, struct snapshot *snapshot, const
 }
 
 /* Other processes may publish snapshots of the same program: the one with the most units stays. */
-static void publish(const struct runtime *runtime, uint32_t page)
+static void publish(const struct runtime *runtime, struct process_snapshot *slot, uint32_t page)
 {
-  const struct fit fit = fit_now(runtime);
-  struct process_snapshot *slot = slot_find(runtime, fit_key(&fit), true);
-  uint64_t value = page | (uint64_t)runtime->counts.units_made << 32, old;
+  uint64_t value = page | (uint64_t)runtime->counts.units_made << 32;
+  uint64_t old = __atomic_load_n(&slot->value, __ATOMIC_RELAXED);
 
-  if (!slot)
-    return;
-  old = __atomic_load_n(&slot->value, __ATOMIC_RELAXED);
   while (value_units(old) < value_units(value) &&
          !__atomic_compare_exchange_n(&slot->value, &old, value, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     ;
-  __atomic_add_fetch(&runtime->control->snapshots_taken, 1, __ATOMIC_RELAXED);
 }
 
-static void write_out(struct runtime *runtime, int fd, const struct piece_list *pieces)
+static void write_out(struct runtime *runtime, int fd, struct process_snapshot *slot, const struct piece_list *pieces)
 {
   uint64_t ways_size = page_up(ways_count(runtime) * sizeof(struct way));
   uint64_t size = header_size() + pieces_size(pieces) + ways_size;
@@ -330,39 +333,43 @@ static void write_out(struct runtime *runtime, int fd, const struct piece_list *
   kernel_call(__NR_munmap, (uint64_t)memory, size, 0, 0, 0, 0);
   if (runtime->mode == PROCESS_ALL)
     note_put(runtime, NOTE_KEPT, runtime->space, 0, 0, 0, NULL, 0);
-  publish(runtime, page);
+  publish(runtime, slot, page);
 }
 
 /* Whether another process has published as many units meanwhile. */
-static bool is_known(const struct runtime *runtime)
+static bool is_known(const struct runtime *runtime, const struct process_snapshot *slot)
 {
-  const struct fit fit = fit_now(runtime);
-  const struct process_snapshot *slot = slot_find(runtime, fit_key(&fit), false);
-  uint64_t value = slot ? __atomic_load_n(&slot->value, __ATOMIC_RELAXED) : 0;
-  uint64_t old = value_units(value), now = runtime->counts.units_made;
+  uint64_t old = value_units(__atomic_load_n(&slot->value, __ATOMIC_RELAXED)), now = runtime->counts.units_made;
 
   return old && now < old + old / PART_NEW + UNITS_NEW;
 }
 
-void snapshot_take(struct thread *thread)
+static void take(struct runtime *runtime, int fd, struct process_snapshot *slot)
 {
   static struct piece_list pieces;
+
+  page_drop_foreign(runtime);
+  pieces.count = 0;
+  pieces.is_full = false;
+  cache_save(runtime, &pieces);
+  local_save(runtime, &pieces);
+  profile_save(runtime, &pieces);
+  page_save(runtime, &pieces);
+  page_hide_protection(runtime, true);
+  write_out(runtime, fd, slot, &pieces);
+  page_hide_protection(runtime, false);
+  runtime->units_inherited = runtime->counts.units_made;
+}
+
+void snapshot_take(struct thread *thread)
+{
   struct runtime *runtime = thread->runtime;
 
   if (!is_wanted(thread))
     return;
   runtime_lock(runtime);
-  if (!is_known(runtime) && module_forget_changed(runtime)) {
-    page_drop_foreign(runtime);
-    pieces.count = 0;
-    pieces.is_full = false;
-    cache_save(runtime, &pieces);
-    local_save(runtime, &pieces);
-    profile_save(runtime, &pieces);
-    page_save(runtime, &pieces, true);
-    write_out(runtime, *thread->fd, &pieces);
-    page_save(runtime, NULL, false);
-    runtime->units_inherited = runtime->counts.units_made;
-  }
+  struct process_snapshot *slot = program_slot(runtime, true);
+  if (slot && !is_known(runtime, slot) && module_forget_changed(runtime))
+    take(runtime, *thread->fd, slot);
   runtime_unlock(runtime);
 }

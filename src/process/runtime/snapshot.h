@@ -98,9 +98,7 @@ struct piece_list {
 
 void piece_add(struct piece_list *list, const void *start, uint64_t size);
 
-/* The program was loaded from this file; its descriptor is still open. Begins with the newest snapshot of that program,
- * if there is one that fits. */
-void snapshot_begin(struct runtime *runtime, int fd);
+/* The program is loaded: begins with the newest snapshot of it, if there is one that fits. */
 void snapshot_use(struct runtime *runtime);
 
 /* The program's first thread is about to begin: it gets the ways of the modules that are mapped. */

@@ -23,7 +23,7 @@ uint32_t ways_count(const struct runtime *runtime)
   return count;
 }
 
-/* Calls for the module of each unit with a way: counts, or fills the places that were counted. */
+/* Counts the ways of each module; with `ways`, also writes them there. */
 static void ways_walk(const struct runtime *runtime, struct module_list *modules, struct way *ways)
 {
   for (uint32_t i = 0; i < runtime->pool->unit_count; i++) {
