@@ -37,9 +37,10 @@ expect()
 run record --quiet -o one.lbr "$again" 1 /bin/true
 run record --quiet -o many.lbr "$again" 8 /bin/true
 run record --quiet --aslr -o random.lbr "$again" 8 /bin/true
-size() { stat -c %s "$1.lbr"; }
-[ "$(size many)" -lt "$((3 * $(size one)))" ] && [ "$(size many)" -lt "$(($(size random) * 2 / 3))" ]
-verdict "eight processes of a program share its paths: $(size one), $(size many), with --aslr $(size random) bytes" $?
+read -r one many random < <(stat -c %s one.lbr many.lbr random.lbr | tr '\n' ' ')
+echo "traces of one process, of eight, of eight with --aslr: $one, $many, $random bytes"
+[ "$many" -lt "$((3 * one))" ] && [ "$many" -lt "$((random * 2 / 3))" ]
+verdict 'eight processes of a program share its paths' $?
 
 # ---- the branches of single steps ----
 
@@ -271,4 +272,68 @@ done
 wait
 END
 expect 'many at once' "$(for number in $(seq 40); do echo 'version 1'; done)" sh at_once.sh
+
+# ---- a cache that is full ----
+
+# The library is mapped when the cache that came with the snapshot has been given up. This
+# thread stays in the library while another one fills the cache, so that the memory is used again.
+cat >spin.c <<'END'
+int spin(const volatile int *is_over)
+{
+  while (!*is_over)
+    ;
+  return 1;
+}
+END
+cat >full.c <<'END'
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Many functions with much code. */
+extern const char functions[];
+__asm__(".text; .globl functions; .balign 256; functions: .rept 20000;"
+        ".rept 18; movabs $0x1122334455667788, %rax; .endr; ret; .balign 256; .endr");
+
+static volatile int is_over;
+static int count;
+
+static void call(int first, int end)
+{
+  for (int i = first; i < end; i++)
+    ((void (*)(void))(functions + 256 * i))();
+}
+
+static void *run(void *data)
+{
+  (void)data;
+  if (count > 5000)
+    call(count, 20000);
+  is_over = 1;
+  return NULL;
+}
+
+int main(int argc, char **argv)
+{
+  pthread_t thread;
+
+  count = atoi(argv[argc - 1]);
+  call(0, count);
+  void *library = dlopen("./spin.so", RTLD_NOW);
+  int (*spin)(const volatile int *) = library ? (int (*)(const volatile int *))dlsym(library, "spin") : NULL;
+  if (!spin || pthread_create(&thread, NULL, run, NULL))
+    return 3;
+  spin(&is_over);
+  pthread_join(thread, NULL);
+  puts("over");
+  return 0;
+}
+END
+gcc -shared -fPIC -O1 -o spin.so spin.c && gcc -O1 -o full full.c -ldl -lpthread || exit 1
+settled full
+export LBR_CACHE_SIZE=2000000 # some 4000 paths
+expect 'a library that comes when the cache is full' "$(printf 'over\nover\nover')" \
+  timeout -s KILL 100 sh -c './full 1000; ./full 1000; ./full 6000'
+unset LBR_CACHE_SIZE
 exit "$((failures != 0))"

@@ -23,12 +23,12 @@ enum {
   SIZE_MOST = 96 << 20 /* a snapshot that is larger takes more time than it saves */
 };
 
-/* What must be equal for a snapshot to be of use. */
+/* What must be equal for a snapshot to be of use. All members are words, since they are compared and hashed as such. */
 struct fit {
   uint64_t magic, runtime; /* where the runtime lies: translated code leads there */
   uint64_t area_size;
-  const void *units, *places, *index, *local, *pages, *habits;
-  struct file_identity file; /* the program's */
+  uint64_t units, places, index, local, pages, habits; /* addresses of the memory */
+  struct file_identity file;                           /* the program's */
 };
 
 /* The first bytes of a snapshot. The memory follows in the order of the pieces, from the next page on. */
@@ -75,12 +75,12 @@ static struct fit fit_now(const struct runtime *runtime)
   return (struct fit){.magic = SNAPSHOT_MAGIC,
                       .runtime = (uint64_t)__executable_start,
                       .area_size = runtime->area_size,
-                      .units = runtime->units,
-                      .places = runtime->places,
-                      .index = runtime->index,
-                      .local = runtime->local,
-                      .pages = runtime->pages,
-                      .habits = runtime->habits,
+                      .units = (uint64_t)runtime->units,
+                      .places = (uint64_t)runtime->places,
+                      .index = (uint64_t)runtime->index,
+                      .local = (uint64_t)runtime->local,
+                      .pages = (uint64_t)runtime->pages,
+                      .habits = (uint64_t)runtime->habits,
                       .file = program};
 }
 
@@ -94,7 +94,7 @@ static bool is_equal(const void *one, const void *other, uint64_t size)
   return true;
 }
 
-_Static_assert(sizeof(struct fit) == 14 * sizeof(uint64_t), "no padding: compared and hashed as words");
+_Static_assert(sizeof(struct fit) == 14 * sizeof(uint64_t), "no padding");
 
 /* Never 0. */
 static uint64_t key_now(const struct runtime *runtime)
