@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # gdb_port.py WAY COMMAND...: runs lbr, which listens on a port for gdb, and connects to it as others than gdb do. WAY is
 #   stranger        a page of a browser posts packets that write memory; then a gdb reads that memory: it is what it was
-#   deaf SIGNAL     a client that sends packets and does not read: the signal ends lbr all the same
+#   deaf SIGNAL     a client that sends packets and does not read: the signal ends lbr all the same. The status is 3 if
+#                   lbr ended while it still took packets.
 # The packets are made after "GDB Remote Serial Protocol" of gdb's manual.
 import os
 import re
@@ -79,6 +80,9 @@ def deaf(process, port, errors, number):
             client.sendall(b'+' + packet(b'g') + packet(b'qXfer:features:read:target.xml:0,fff'))
     except TimeoutError:
         pass
+    except ConnectionError:
+        print('it ended while it still took packets')
+        sys.exit(3)
     process.send_signal(number)
     process.wait(60)
 
