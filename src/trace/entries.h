@@ -109,12 +109,6 @@ static inline uint32_t *entry_encoder_room(struct entry_encoder *encoder)
  * guess missed: bit 0 is the first entry. */
 uint64_t entry_encoder_plain(struct entry_encoder *encoder, unsigned count);
 
-/* The contexts behind each of the entries that were encoded last; only the lower ENTRIES_BITS are valid. */
-static inline const uint32_t *entry_encoder_contexts(const struct entry_encoder *encoder)
-{
-  return encoder->contexts + 1;
-}
-
 /* Encodes an event; `words` are the words behind it. */
 void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[LB_ENTRY_EVENT_WORDS]);
 

@@ -33,6 +33,13 @@ static inline bool words_copy_same(uint32_t *to, const uint32_t *from, const uin
   return true;
 }
 
+/* Copies `vectors` times VECTOR_WORDS words, each of which is read once. */
+static inline void words_copy_many(uint32_t *to, const uint32_t *from, unsigned vectors)
+{
+  for (unsigned i = 0; i < vectors * 4; i++)
+    _mm_storeu_si128((__m128i *)to + i, _mm_loadu_si128((const __m128i *)from + i));
+}
+
 /* Which of VECTOR_WORDS words differ, as a mask. */
 static inline uint32_t words_differ(const uint32_t *one, const uint32_t *other)
 {
@@ -64,6 +71,11 @@ static inline bool words_copy_same(uint32_t *to, const uint32_t *from, const uin
     return false;
   memcpy(to, words, sizeof(words));
   return true;
+}
+
+static inline void words_copy_many(uint32_t *to, const uint32_t *from, unsigned vectors)
+{
+  memcpy(to, from, (size_t)vectors * VECTOR_WORDS * sizeof(*to));
 }
 
 static inline uint32_t words_differ(const uint32_t *one, const uint32_t *other)

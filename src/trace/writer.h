@@ -39,16 +39,18 @@ struct writer_stream {
 #define CHUNK_MOST_BITS 20u
 
 #define HISTORY_FIRST ENTRIES_ORDER /* place of a chunk's first entry: so many before it are 0 */
-#define HISTORY_PLACES_BITS ENTRIES_BITS
+#define HISTORY_PLACES_BITS 15u
+#define HISTORY_KEY 32u /* entries that are the same before the chunk repeats the ones behind the first */
 
-#define HISTORY_SIZE (HISTORY_FIRST + CHUNK_ENTRIES_MAX)
+#define HISTORY_AHEAD (ENTRIES_BLOCK + HISTORY_KEY) /* entries that are looked at before they are taken */
+#define HISTORY_SIZE (HISTORY_FIRST + CHUNK_ENTRIES_MAX + HISTORY_AHEAD)
 
 /* Entries of the chunk that is being filled, in the producer's numbers. New entries are compared with them. */
 struct writer_history {
   uint32_t count;   /* the place of the next */
   uint32_t follow;  /* the last entries equal those before this place; 0: they equal none */
   bool is_followed; /* they are being encoded as a repetition: then even a single further equal entry counts */
-  uint32_t places[1u << HISTORY_PLACES_BITS]; /* places behind entries that were not guessed, by the context there */
+  uint32_t places[1u << HISTORY_PLACES_BITS]; /* of the last plain entries, by the key that begins there */
   uint8_t counts[HISTORY_SIZE]; /* branches that each entry makes, including one that is open at the end; not those of
                                    events */
   uint32_t entries[HISTORY_SIZE];
@@ -165,9 +167,11 @@ static inline void history_leave(struct writer_history *history)
 /* Appends entries that, with their counts, are in the arrays already. Returns how many branches they make. */
 uint64_t history_add(struct writer_history *history, unsigned count);
 
-/* The last `count` entries were encoded. `missed` tells which of them were not guessed, `contexts` the context behind
- * each. Checks whether the chunk has been at the same point before. */
-void history_look(struct writer_history *history, unsigned count, uint64_t missed, const uint32_t *contexts);
+/* Searches the next `count` entries, at most HISTORY_AHEAD, for the first that repeats earlier ones. They lie behind
+ * the last one of the history. Returns how many of them are plain, at most ENTRIES_BLOCK; if those behind them are
+ * repeated, `follow` is set, and holds once the plain ones are added. What `infos` has of the plain ones will soon be
+ * needed, and is fetched. */
+unsigned history_search(struct writer_history *history, unsigned count, const struct path_info *infos);
 
 /* Appends the new entries that equal those behind `follow`, and returns how many there are, with the number of their
  * branches in `*ret_made`; 0: too few to be worth while, and `follow` ends. `*ret_distance` is the distance to the

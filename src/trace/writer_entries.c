@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "trace/vector.h"
 #include "trace/writer.h"
 
 #define likely(condition) __builtin_expect(!!(condition), 1)
@@ -17,7 +18,6 @@
 #define EVENT_SIZE (1 + LB_ENTRY_EVENT_WORDS)
 #define ENTRY_MOST 2u                  /* entries that one entry can become */
 #define STRINGS_FULL (3u << 18)        /* bytes of symbols and events */
-#define BLOCK_SHORT 8u                 /* entries of the first block after repeated ones */
 #define FILL_MOST 16384u               /* entries for which room is made at a time */
 #define RAW_EVENT (LB_ENTRY_EVENT - 1) /* stands for an event in the chunk; no real entry has this value */
 
@@ -146,14 +146,6 @@ static uint32_t word_of(const struct lb_trace_writer *writer, uint32_t entry)
   return number ? writer->paths.infos[number].number | (entry & LB_ENTRY_ENTER) : entry;
 }
 
-/* Encodes the entries in the encoder's input, which are the last of the history. */
-static void chunk_look(struct writer_entries *chunk, unsigned count)
-{
-  uint64_t missed = entry_encoder_plain(&chunk->encoder, count);
-
-  history_look(&chunk->history, count, missed, entry_encoder_contexts(&chunk->encoder));
-}
-
 /* Adds one entry to the history and encodes it. */
 static void chunk_put(const struct lb_trace_writer *writer, struct writer_entries *chunk,
                       const struct writer_stream *stream, uint32_t entry, uint64_t branches)
@@ -163,13 +155,13 @@ static void chunk_put(const struct lb_trace_writer *writer, struct writer_entrie
   history->entries[history->count] = entry;
   history->counts[history->count++] = (uint8_t)branches;
   chunk->branches += branches;
+  history_leave(history);
   if (entry == RAW_EVENT) {
     entry_encoder_event(&chunk->encoder, stream->event + 1);
-    history_leave(history);
     return;
   }
   *entry_encoder_room(&chunk->encoder) = word_of(writer, entry);
-  chunk_look(chunk, 1);
+  entry_encoder_plain(&chunk->encoder, 1);
 }
 
 /* ---- many ---- */
@@ -195,8 +187,8 @@ static size_t repeat_take(const struct lb_trace_writer *writer, struct writer_en
 /* The entries may be in memory that another process writes to: each is read once, and only the copy is used. */
 static inline void words_copy(uint32_t *to, const uint32_t *from, unsigned count)
 {
-  if (likely(count == ENTRIES_BLOCK)) /* a constant size needs no call */
-    memcpy(to, from, ENTRIES_BLOCK * sizeof(*to));
+  if (likely(count == HISTORY_AHEAD)) /* a constant size needs no call */
+    words_copy_many(to, from, HISTORY_AHEAD / VECTOR_WORDS);
   else
     for (unsigned i = 0; i < count; i++)
       to[i] = from[i];
@@ -226,61 +218,45 @@ static bool link_find(struct lb_trace_writer *writer, uint32_t step, uint64_t *i
   return true;
 }
 
-/* Translates known steps and heads, at most a block, to the file's numbers and counts their branches. It branches on
- * the data only in rare cases, because a misprediction would cost more than the whole work. Returns the number of
- * entries, which follow `last`. */
+/* An entry that the fast path does not know. Looks up its path, which is new, or the path that it enters. Returns false
+ * if the general code must handle it. */
+static bool rare_find(struct lb_trace_writer *writer, uint32_t entry)
+{
+  struct path_info info = {0};
+
+  if (entry != LB_ENTRY_EVENT)
+    info = path_find(writer, entry & ~LB_ENTRY_ENTER);
+  return info.number && (!(entry & LB_ENTRY_ENTER) || info.flags & LB_STEP_HEAD);
+}
+
+/* Translates steps and heads, at most a block, to the file's numbers and counts their branches. It branches on the data
+ * only in rare cases, because a misprediction would cost more than the whole work. Returns the number of entries, which
+ * follow `last`. */
 static inline unsigned known_read(struct lb_trace_writer *writer, uint32_t last, const uint32_t *restrict entries,
                                   unsigned most, uint32_t *restrict words, uint8_t *restrict counts)
 {
-  const struct path_info *infos = writer->paths.infos;
-  const size_t capacity = writer->paths.capacity;
-  uint64_t before = last - 1 < LB_STEP_MAX ? info_word(&infos[last]) : (uint64_t)PATH_LINKED << 56;
+  const struct writer_paths *paths = &writer->paths;
+  uint64_t before = last - 1 < LB_STEP_MAX ? info_word(&paths->infos[last]) : (uint64_t)PATH_LINKED << 56;
   unsigned i = 0;
 
-  for (; i < most && entries[i] < capacity; i++) {
-    uint64_t info = info_word(&infos[entries[i]]), is_head = 0 - (info >> 56 & LB_STEP_HEAD);
+  for (; i < most; i++) {
+    uint32_t entry = entries[i], enter = 0;
+    uint64_t info = likely(entry < paths->capacity) ? info_word(&paths->infos[entry]) : 0, is_head;
 
-    if (!(uint32_t)info)
-      break;
-    if (is_head & ~before & (uint64_t)PATH_LINKED << 56) {
-      if (!link_find(writer, i ? entries[i - 1] : last, &before))
+    if (!likely((uint32_t)info)) {
+      if (!rare_find(writer, entry))
         break;
-      infos = writer->paths.infos; /* it may have grown */
+      enter = entry & LB_ENTRY_ENTER;
+      info = info_word(&paths->infos[entry & ~LB_ENTRY_ENTER]);
     }
-    words[i] = (uint32_t)info;
+    is_head = enter ? 0 : 0 - (info >> 56 & LB_STEP_HEAD);
+    if (is_head & ~before & (uint64_t)PATH_LINKED << 56 && !link_find(writer, i ? entries[i - 1] : last, &before))
+      break;
+    words[i] = (uint32_t)info | enter;
     counts[i] = (uint8_t)((info >> 32) + (before >> 48 & is_head));
     before = info;
   }
   return i;
-}
-
-/* The size of the next block. It is small after repeated entries, because the next ones may soon repeat again; then it
- * is as large as the number of entries since. */
-static unsigned block_size(const struct entry_piece *piece)
-{
-  if (piece->repeated || piece->plain < BLOCK_SHORT)
-    return BLOCK_SHORT;
-  return piece->plain < ENTRIES_BLOCK ? piece->plain : ENTRIES_BLOCK;
-}
-
-/* Takes a block of plain entries. Returns their number. */
-static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
-                         const uint32_t *entries, size_t most)
-{
-  struct writer_history *history = &chunk->history;
-  uint32_t *copy = history->entries + history->count;
-  unsigned count = block_size(&chunk->encoder.piece);
-
-  count = most < count ? (unsigned)most : count;
-  words_copy(copy, entries, count);
-  count = known_read(writer, stream->last, copy, count, entry_encoder_room(&chunk->encoder),
-                     history->counts + history->count);
-  if (!count)
-    return 0;
-  stream->last = copy[count - 1];
-  chunk->branches += history_add(history, count);
-  chunk_look(chunk, count);
-  return count;
 }
 
 /* The value of `last` after this entry was taken. */
@@ -289,6 +265,28 @@ static uint32_t last_of(uint32_t entry)
   uint32_t number = entry & ~LB_ENTRY_ENTER;
 
   return number ? number : LAST_BAD;
+}
+
+/* Takes a block of plain entries. Returns their number. */
+static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
+                         const uint32_t *entries, size_t most)
+{
+  struct writer_history *history = &chunk->history;
+  uint32_t *copy = history->entries + history->count;
+  unsigned ahead = most < HISTORY_AHEAD ? (unsigned)most : HISTORY_AHEAD, wanted, count;
+
+  words_copy(copy, entries, ahead);
+  wanted = history_search(history, ahead, writer->paths.infos);
+  count = known_read(writer, stream->last, copy, wanted, entry_encoder_room(&chunk->encoder),
+                     history->counts + history->count);
+  if (count < wanted)
+    history_leave(history);
+  if (!count)
+    return 0;
+  stream->last = last_of(copy[count - 1]);
+  chunk->branches += history_add(history, count);
+  entry_encoder_plain(&chunk->encoder, count);
+  return count;
 }
 
 /* Takes the next entries, at most `most`. Returns their number. */

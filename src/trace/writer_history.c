@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds repetitions among the entries of a chunk. It keeps all entries so far, in the producer's numbers, and a table
- * of positions where the guesses failed. At such a position the program did something that it does only now and then;
- * if it does so again, a long run of the following entries may be the same. Only the writer searches; the file stores
- * the result.
+ * of the places of plain entries by their key, a hash of the HISTORY_KEY entries that begin there. Before entries are
+ * encoded, the same keys are looked for among the next ones. Entries inside a repetition are not in the table: the
+ * earlier ones that they repeat are. Only the writer searches; the file stores the result.
  */
 #include <string.h>
 
@@ -11,7 +11,15 @@
 #include "trace/vector.h"
 #include "trace/writer.h"
 
-#define REPEAT_LEAST 20u /* a shorter repetition costs more to store than to guess */
+#define REPEAT_LEAST (HISTORY_KEY - 1) /* a shorter repetition costs more to store than to guess */
+
+/* A place in the table: its number, and bits of its key, so that most others are recognised without looking there. */
+#define PLACE_BITS 21u
+#define PLACE_MOST (1u << PLACE_BITS)
+#define PLACE_CHECK_BITS (32u - PLACE_BITS)
+
+_Static_assert(HISTORY_KEY >= VECTOR_WORDS, "place_follow compares so many");
+_Static_assert(HISTORY_SIZE < PLACE_MOST, "");
 
 void history_begin(struct writer_history *history)
 {
@@ -37,50 +45,85 @@ uint64_t history_add(struct writer_history *history, unsigned count)
   return made;
 }
 
-/* ---- places ---- */
+/* ---- searching ---- */
 
-/* Enters this position into the table. Returns the previous one, or 0 if there was none. */
-static inline uint32_t place_put(struct writer_history *history, uint32_t context, uint32_t place)
+/* The key of HISTORY_KEY entries after the next one came. Each shift moves the oldest one out. */
+static inline uint64_t key_roll(uint64_t key, uint32_t entry)
 {
-  uint32_t *slot = &history->places[context % (1u << HISTORY_PLACES_BITS)], before = *slot;
-
-  *slot = place;
-  return before;
+  return key << (64 / HISTORY_KEY) ^ entry * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Overlapping words cannot be compared many at a time. Goes back by a multiple of the distance that avoids an
- * overlap. */
-static uint32_t place_apart(const struct writer_history *history, uint32_t place)
+static inline uint32_t key_check(uint64_t key)
 {
-  uint32_t distance = history->count - place;
-  uint32_t apart = distance < VECTOR_WORDS ? (VECTOR_WORDS + distance - 1) / distance * distance : distance;
-
-  return history->count - HISTORY_FIRST >= apart + ENTRIES_ORDER ? history->count - apart : place;
+  return (uint32_t)(key >> (64 - HISTORY_PLACES_BITS - PLACE_CHECK_BITS)) << PLACE_BITS;
 }
 
-void history_look(struct writer_history *history, unsigned count, uint64_t missed, const uint32_t *contexts)
+/* Enters this position into the table. Returns the previous one with the same key, or 0 if there was none. */
+static inline uint32_t place_put(struct writer_history *history, uint64_t key, uint32_t place)
 {
-  uint32_t first = history->count - count, place = 0, at = history->count;
-  const uint32_t *end = history->entries + history->count;
+  uint32_t *slot = &history->places[key >> (64 - HISTORY_PLACES_BITS)];
+  uint32_t word = key_check(key) | place, before = *slot;
 
-  for (; missed; missed &= missed - 1) {
-    int i = __builtin_ctzll(missed);
+  *slot = word;
+  return (before ^ word) >> PLACE_BITS ? 0 : before & (PLACE_MOST - 1);
+}
 
-    at = first + (uint32_t)i + 1;
-    place = place_put(history, contexts[i], at);
+/* Sets `follow`, if the entries at `at` may repeat those at `place`, which have the same key. The first entry is not
+ * repeated, because how many branches it makes depends on the entry before it. history_repeat compares them later, when
+ * they are in the processor's cache. Overlapping words cannot be compared many at a time, so the place goes back by a
+ * multiple of the distance; the entries there may be others, and are compared now. */
+static bool place_follow(struct writer_history *history, uint32_t place, uint32_t at)
+{
+  const uint32_t *entries = history->entries;
+  uint32_t distance = at - place, apart = (VECTOR_WORDS + distance - 1) / distance * distance;
+
+  if (distance < VECTOR_WORDS) {
+    if (at < HISTORY_FIRST + apart || words_differ(entries + at - apart, entries + at))
+      return false;
+    place = at - apart;
   }
-  if (at == history->count && !place) /* all were guessed */
-    place = place_put(history, contexts[count - 1], at);
+  __builtin_prefetch(entries + place);
+  __builtin_prefetch(entries + place + VECTOR_WORDS);
+  history->follow = place + 1;
+  return true;
+}
+
+/* Fetches what is known of an entry into the processor's cache; of an invalid entry, nothing. */
+static inline void info_fetch(const struct path_info *infos, uint32_t entry)
+{
+  __builtin_prefetch((const void *)((uintptr_t)infos + entry * sizeof(*infos)));
+}
+
+unsigned history_search(struct writer_history *history, unsigned count, const struct path_info *infos)
+{
+  const uint32_t *next = history->entries + history->count;
+  unsigned last = count < HISTORY_KEY ? 0 : count - HISTORY_KEY + 1;
+  uint64_t key = 0;
+
   history_leave(history);
-  if (!place || place >= at)
-    return;
-  place = place_apart(history, place + (history->count - at));
-  if (place - HISTORY_FIRST >= ENTRIES_ORDER &&
-      memcmp(history->entries + place - ENTRIES_ORDER, end - ENTRIES_ORDER, ENTRIES_ORDER * sizeof(*end)) == 0)
-    history->follow = place;
+  if (last > ENTRIES_BLOCK)
+    last = ENTRIES_BLOCK;
+  for (unsigned i = 0; last && i < HISTORY_KEY - 1; i++)
+    key = key_roll(key, next[i]);
+  for (unsigned i = 0; i < last; i++) {
+    uint32_t at = history->count + i, place;
+
+    info_fetch(infos, next[i]);
+    key = key_roll(key, next[i + HISTORY_KEY - 1]);
+    place = place_put(history, key, at);
+    if (place && place < at && place_follow(history, place, at)) /* a later place is from an earlier search */
+      return i + 1;
+  }
+  return count < ENTRIES_BLOCK ? count : ENTRIES_BLOCK;
 }
 
 /* ---- repeating ---- */
+
+/* Whether the last entry is the same as the one before `follow`. */
+static bool history_is_same(const struct writer_history *history)
+{
+  return history->entries[history->count - 1] == history->entries[history->follow - 1];
+}
 
 size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint32_t *ret_distance,
                       uint64_t *ret_made)
@@ -102,7 +145,7 @@ size_t history_repeat(struct writer_history *history, const uint32_t *entries, s
     counts[done] = counts_from[done];
     made += counts[done];
   }
-  if (done < REPEAT_LEAST && !history->is_followed)
+  if (!history->is_followed && (done < REPEAT_LEAST || !history_is_same(history)))
     done = 0;
   history->is_followed = done && done == most;
   history->follow = history->is_followed ? history->follow + (uint32_t)done : 0;

@@ -196,13 +196,13 @@ static void test_long_run(void **state)
   free(table);
 }
 
-/* A loop costs next to nothing. */
+/* A loop without events costs next to nothing. */
 static void test_loop_is_small(void **state)
 {
   struct table *table = table_new(10);
   struct producer *producer = producer_new(table);
   struct lb_trace_writer *writer = writer_new(producer, 1);
-  struct run run = {.table = table};
+  struct run run = {.table = table, .is_calm = true};
   struct stat status;
 
   (void)state;
@@ -213,6 +213,42 @@ static void test_loop_is_small(void **state)
   assert_int_equal(lb_trace_writer_close(writer), 0);
   assert_int_equal(stat(path, &status), 0);
   assert_true((uint64_t)status.st_size * 100 < 1000 * run.count);
+  run_done(&run);
+  free(producer);
+  free(table);
+}
+
+/* Entries that repeat earlier ones behind another entry. How many branches the first of them makes depends on that
+ * entry: it ends the path that the entry began. */
+static void test_repeat_behind_another(void **state)
+{
+  struct table *table = table_new(200);
+  struct producer *producer = producer_new(table);
+  struct lb_trace_writer *writer = writer_new(producer, 1);
+  struct run run = {.table = table};
+  struct lb_trace_reader *reader;
+  uint32_t count = 0;
+
+  (void)state;
+  for (uint32_t i = 0; i < table->head_count; i++) { /* those that are run through to their end */
+    const struct lb_step *head = &table->steps[table->heads[i]];
+
+    if (head[head->count].flags & LB_STEP_SILENT)
+      table->heads[count++] = table->heads[i];
+  }
+  table->head_count = count;
+  run_enter(&run, table->heads[0]);
+  for (unsigned round = 0; round < 1000; round++) {
+    run_through(&run, head_random(table));
+    for (uint32_t i = 0; i < count && i < 40; i++)
+      run_through(&run, table->heads[i]);
+  }
+  give(writer, producer, 0, run.entries, run.count);
+  assert_int_equal(lb_trace_writer_size(writer).branches, run.branch_count);
+  assert_int_equal(lb_trace_writer_close(writer), 0);
+  assert_int_equal(lb_trace_reader_open(path, &reader), 0);
+  assert_stream(reader, 0, run.branches, run.branch_count);
+  lb_trace_reader_close(reader);
   run_done(&run);
   free(producer);
   free(table);
@@ -682,12 +718,19 @@ static void test_bytes_bad(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_random_runs),     cmocka_unit_test(test_long_run),
-    cmocka_unit_test(test_loop_is_small),   cmocka_unit_test(test_gap),
-    cmocka_unit_test(test_nonsense),        cmocka_unit_test(test_wrong_step),
-    cmocka_unit_test(test_random_nonsense), cmocka_unit_test(test_branches_between),
-    cmocka_unit_test(test_cut_anywhere),    cmocka_unit_test(test_damage_anywhere),
-    cmocka_unit_test(test_bytes),           cmocka_unit_test(test_bytes_repeat),
+    cmocka_unit_test(test_random_runs),
+    cmocka_unit_test(test_long_run),
+    cmocka_unit_test(test_loop_is_small),
+    cmocka_unit_test(test_repeat_behind_another),
+    cmocka_unit_test(test_gap),
+    cmocka_unit_test(test_nonsense),
+    cmocka_unit_test(test_wrong_step),
+    cmocka_unit_test(test_random_nonsense),
+    cmocka_unit_test(test_branches_between),
+    cmocka_unit_test(test_cut_anywhere),
+    cmocka_unit_test(test_damage_anywhere),
+    cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_bytes_repeat),
     cmocka_unit_test(test_bytes_bad),
   };
 
