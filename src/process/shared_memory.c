@@ -7,6 +7,7 @@
 #include <linux/futex.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -19,13 +20,33 @@ static struct process_control *control_of(const struct process *process)
   return (struct process_control *)(void *)process->memory;
 }
 
+enum { MANY_PAGES = 256 };
+
+/* Whether all pages of a range are in memory. Pages that are not may still be there: swapped out. */
+static bool pages_are_resident(const struct process *process, uint64_t first, uint64_t end)
+{
+  unsigned char pages[MANY_PAGES];
+
+  for (uint64_t at = first; at < end; at += (uint64_t)MANY_PAGES * PROCESS_PAGE) {
+    uint64_t count = (end - at + PROCESS_PAGE - 1) / PROCESS_PAGE;
+
+    count = count < MANY_PAGES ? count : MANY_PAGES;
+    if (mincore(process->memory + at, count * PROCESS_PAGE, pages) < 0)
+      return false;
+    for (uint64_t i = 0; i < count; i++)
+      if (!(pages[i] & 1))
+        return false;
+  }
+  return true;
+}
+
 /* A page is there as a whole or not at all. Only more than one needs SEEK_HOLE, which takes time for each page up to
- * the next hole, however far away that is. */
+ * the next hole, however far away that is: mincore answers first. */
 bool process_has(const struct process *process, uint64_t offset, uint64_t size)
 {
   bool is_one_page = offset % PROCESS_PAGE + size <= PROCESS_PAGE;
 
-  if (process->fd <= 0)
+  if (process->fd <= 0 || (!is_one_page && pages_are_resident(process, offset - offset % PROCESS_PAGE, offset + size)))
     return true;
   return lseek(process->fd, (off_t)offset, SEEK_DATA) == (off_t)offset &&
          (is_one_page || lseek(process->fd, (off_t)offset, SEEK_HOLE) >= (off_t)(offset + size));
