@@ -40,7 +40,7 @@ struct writer_stream {
 
 #define HISTORY_FIRST ENTRIES_ORDER /* place of a chunk's first entry: so many before it are 0 */
 #define HISTORY_PLACES_BITS 15u
-#define HISTORY_KEY 32u /* entries that are the same before the chunk repeats the ones behind the first */
+#define HISTORY_KEY 32u /* entries that must be the same for a repeat */
 
 #define HISTORY_AHEAD (ENTRIES_BLOCK + HISTORY_KEY) /* entries that are looked at before they are taken */
 #define HISTORY_SIZE (HISTORY_FIRST + CHUNK_ENTRIES_MAX + HISTORY_AHEAD)
@@ -48,7 +48,7 @@ struct writer_stream {
 /* Entries of the chunk that is being filled, in the producer's numbers. New entries are compared with them. */
 struct writer_history {
   uint32_t count;   /* the place of the next */
-  uint32_t follow;  /* the last entries equal those before this place; 0: they equal none */
+  uint32_t follow;  /* the next entries may equal those from this place on; 0: they equal none */
   bool is_followed; /* they are being encoded as a repetition: then even a single further equal entry counts */
   uint32_t places[1u << HISTORY_PLACES_BITS]; /* of the last plain entries, by the key that begins there */
   uint8_t counts[HISTORY_SIZE]; /* branches that each entry makes, including one that is open at the end; not those of
@@ -173,11 +173,12 @@ uint64_t history_add(struct writer_history *history, unsigned count);
  * needed, and is fetched. */
 unsigned history_search(struct writer_history *history, unsigned count, const struct path_info *infos);
 
-/* Appends the new entries that equal those behind `follow`, and returns how many there are, with the number of their
- * branches in `*ret_made`; 0: too few to be worth while, and `follow` ends. `*ret_distance` is the distance to the
- * earlier entries. The new entries are only compared: it does no harm if they change meanwhile. */
-size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint32_t *ret_distance,
-                      uint64_t *ret_made);
+/* Appends the new entries that equal those from `follow` on, and returns how many there are, with the number of their
+ * branches in `*ret_made`; 0: too few to be worth while, and `follow` ends. The first one makes `first` branches.
+ * `*ret_distance` is the distance to the earlier entries. The new entries are only compared: it does no harm if they
+ * change meanwhile. `most` is at least 1. */
+size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint8_t first,
+                      uint32_t *ret_distance, uint64_t *ret_made);
 
 /* ---- writer_paths.c ---- */
 

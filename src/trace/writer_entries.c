@@ -166,24 +166,6 @@ static void chunk_put(const struct lb_trace_writer *writer, struct writer_entrie
 
 /* ---- many ---- */
 
-/* Takes entries that repeat earlier ones. Returns their number. */
-static size_t repeat_take(const struct lb_trace_writer *writer, struct writer_entries *chunk, const uint32_t *entries,
-                          size_t most)
-{
-  struct writer_history *history = &chunk->history;
-  uint32_t distance, last[ENTRIES_ORDER];
-  uint64_t made;
-  size_t count = history_repeat(history, entries, most, &distance, &made);
-
-  if (!count)
-    return 0;
-  for (unsigned i = 0; i < ENTRIES_ORDER; i++)
-    last[i] = word_of(writer, history->entries[history->count - ENTRIES_ORDER + i]);
-  entry_encoder_repeat(&chunk->encoder, (uint32_t)count, distance, last);
-  chunk->branches += made;
-  return count;
-}
-
 /* The entries may be in memory that another process writes to: each is read once, and only the copy is used. */
 static inline void words_copy(uint32_t *to, const uint32_t *from, unsigned count)
 {
@@ -267,7 +249,42 @@ static uint32_t last_of(uint32_t entry)
   return number ? number : LAST_BAD;
 }
 
-/* Takes a block of plain entries. Returns their number. */
+/* How many branches the first repeated entry makes. That of the others is known, because the entry before is the same.
+ * Returns false if the general code must handle it. */
+static bool first_count(struct lb_trace_writer *writer, const struct writer_history *history, uint32_t last,
+                        uint8_t *ret_count)
+{
+  uint32_t word;
+
+  *ret_count = history->counts[history->follow];
+  return history->is_followed || known_read(writer, last, &history->entries[history->follow], 1, &word, ret_count);
+}
+
+/* Takes entries that repeat earlier ones. Returns their number. */
+static size_t repeat_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
+                          const uint32_t *entries, size_t most)
+{
+  struct writer_history *history = &chunk->history;
+  uint32_t distance, last[ENTRIES_ORDER];
+  uint8_t first_made;
+  uint64_t made;
+  size_t count = 0;
+
+  if (first_count(writer, history, stream->last, &first_made))
+    count = history_repeat(history, entries, most, first_made, &distance, &made);
+  else
+    history_leave(history);
+  if (!count)
+    return 0;
+  chunk->branches += made;
+  for (unsigned i = 0; i < ENTRIES_ORDER; i++)
+    last[i] = word_of(writer, history->entries[history->count - ENTRIES_ORDER + i]);
+  entry_encoder_repeat(&chunk->encoder, (uint32_t)count, distance, last);
+  stream->last = last_of(history->entries[history->count - 1]);
+  return count;
+}
+
+/* Takes a block of plain entries, or what repeats earlier ones from here on. Returns their number. */
 static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
                          const uint32_t *entries, size_t most)
 {
@@ -277,6 +294,14 @@ static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *
 
   words_copy(copy, entries, ahead);
   wanted = history_search(history, ahead, writer->paths.infos);
+  if (!wanted) {
+    size_t repeated = repeat_take(writer, chunk, stream, entries, most);
+
+    if (repeated)
+      return repeated;
+    words_copy(copy, entries, 1);
+    wanted = 1;
+  }
   count = known_read(writer, stream->last, copy, wanted, entry_encoder_room(&chunk->encoder),
                      history->counts + history->count);
   if (count < wanted)
@@ -300,12 +325,9 @@ static size_t entries_take(struct lb_trace_writer *writer, struct writer_encoder
   size_t more;
 
   if (!stream->event_size) {
-    more = chunk->history.follow ? repeat_take(writer, chunk, entries, most) : 0;
-    if (more) {
-      stream->last = last_of(chunk->history.entries[chunk->history.count - 1]);
-      return more;
-    }
-    more = block_take(writer, chunk, stream, entries, most);
+    more = chunk->history.follow ? repeat_take(writer, chunk, stream, entries, most) : 0;
+    if (!more)
+      more = block_take(writer, chunk, stream, entries, most);
     if (more)
       return more;
   }

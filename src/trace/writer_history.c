@@ -11,7 +11,7 @@
 #include "trace/vector.h"
 #include "trace/writer.h"
 
-#define REPEAT_LEAST (HISTORY_KEY - 1) /* a shorter repetition costs more to store than to guess */
+#define REPEAT_LEAST HISTORY_KEY /* a shorter repetition costs more to store than to guess */
 
 /* A place in the table: its number, and bits of its key, so that most others are recognised without looking there. */
 #define PLACE_BITS 21u
@@ -68,10 +68,9 @@ static inline uint32_t place_put(struct writer_history *history, uint64_t key, u
   return (before ^ word) >> PLACE_BITS ? 0 : before & (PLACE_MOST - 1);
 }
 
-/* Sets `follow`, if the entries at `at` may repeat those at `place`, which have the same key. The first entry is not
- * repeated, because how many branches it makes depends on the entry before it. history_repeat compares them later, when
- * they are in the processor's cache. Overlapping words cannot be compared many at a time, so the place goes back by a
- * multiple of the distance; the entries there may be others, and are compared now. */
+/* Sets `follow`, if the entries at `at` may repeat those at `place`, which have the same key. history_repeat compares
+ * them later, when they are in the processor's cache. Overlapping words cannot be compared many at a time, so the place
+ * goes back by a multiple of the distance; the entries there may be others, and are compared now. */
 static bool place_follow(struct writer_history *history, uint32_t place, uint32_t at)
 {
   const uint32_t *entries = history->entries;
@@ -84,7 +83,7 @@ static bool place_follow(struct writer_history *history, uint32_t place, uint32_
   }
   __builtin_prefetch(entries + place);
   __builtin_prefetch(entries + place + VECTOR_WORDS);
-  history->follow = place + 1;
+  history->follow = place;
   return true;
 }
 
@@ -112,40 +111,36 @@ unsigned history_search(struct writer_history *history, unsigned count, const st
     key = key_roll(key, next[i + HISTORY_KEY - 1]);
     place = place_put(history, key, at);
     if (place && place < at && place_follow(history, place, at)) /* a later place is from an earlier search */
-      return i + 1;
+      return i;
   }
   return count < ENTRIES_BLOCK ? count : ENTRIES_BLOCK;
 }
 
 /* ---- repeating ---- */
 
-/* Whether the last entry is the same as the one before `follow`. */
-static bool history_is_same(const struct writer_history *history)
-{
-  return history->entries[history->count - 1] == history->entries[history->follow - 1];
-}
-
-size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint32_t *ret_distance,
-                      uint64_t *ret_made)
+size_t history_repeat(struct writer_history *history, const uint32_t *entries, size_t most, uint8_t first,
+                      uint32_t *ret_distance, uint64_t *ret_made)
 {
   uint32_t distance = history->count - history->follow, *to = history->entries + history->count;
   uint8_t *counts = history->counts + history->count;
   const uint8_t *counts_from = counts - distance;
   const uint32_t *from = to - distance;
-  uint64_t made = 0;
-  size_t done = 0;
+  uint64_t made = first;
+  size_t done = entries[0] == from[0] ? 1 : 0;
 
-  for (; distance >= VECTOR_WORDS && done + VECTOR_WORDS <= most; done += VECTOR_WORDS) {
+  to[0] = from[0];
+  counts[0] = first;
+  for (; done && done + VECTOR_WORDS <= most; done += VECTOR_WORDS) {
     if (!words_copy_same(to + done, from + done, entries + done))
       break;
     made += bytes_copy_sum(counts + done, counts_from + done);
   }
-  for (; done < most && entries[done] == from[done]; done++) {
+  for (; done && done < most && entries[done] == from[done]; done++) {
     to[done] = from[done];
     counts[done] = counts_from[done];
     made += counts[done];
   }
-  if (!history->is_followed && (done < REPEAT_LEAST || !history_is_same(history)))
+  if (done < REPEAT_LEAST && !history->is_followed)
     done = 0;
   history->is_followed = done && done == most;
   history->follow = history->is_followed ? history->follow + (uint32_t)done : 0;

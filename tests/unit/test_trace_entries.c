@@ -196,7 +196,7 @@ static void test_long_run(void **state)
   free(table);
 }
 
-/* A loop without events costs next to nothing. */
+/* A loop costs next to nothing. Events and words of 0 are never repeated: it has none. */
 static void test_loop_is_small(void **state)
 {
   struct table *table = table_new(10);
@@ -204,10 +204,15 @@ static void test_loop_is_small(void **state)
   struct lb_trace_writer *writer = writer_new(producer, 1);
   struct run run = {.table = table, .is_calm = true};
   struct stat status;
+  size_t count = 0;
 
   (void)state;
   run_more(&run, 1000);
   run_enter(&run, table->heads[0]);
+  for (size_t i = 0; i < run.count; i++)
+    if (run.entries[i])
+      run.entries[count++] = run.entries[i];
+  run.count = count;
   for (unsigned i = 0; i < 1000; i++)
     give(writer, producer, 0, run.entries, run.count);
   assert_int_equal(lb_trace_writer_close(writer), 0);
