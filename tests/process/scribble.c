@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { PAGE = 4096, THREADS = 4096, SHARED_FIRST = 900, USED_AT = 40, STATUS = 7 };
+enum { PAGE = 4096, THREADS = 4096, DESCRIPTORS = 1024, USED_AT = 40, STATUS = 7 };
 
 static uint64_t random_state;
 
@@ -26,11 +26,12 @@ static uint64_t random_next(void)
   return random_state;
 }
 
-/* The recorder's descriptor, which a program can find. Returns -1: it is not recorded. */
+/* The recorder's descriptor, which a program can find, and which is lower where few are allowed. Returns -1: it is not
+ * recorded. */
 static int shared_find(void)
 {
   struct stat status;
-  for (int fd = SHARED_FIRST; fd < SHARED_FIRST + 8; fd++)
+  for (int fd = 3; fd < DESCRIPTORS; fd++)
     if (fstat(fd, &status) == 0 && status.st_size > PAGE * THREADS)
       return fd;
   return -1;
