@@ -186,9 +186,10 @@ fi
 
 # ---- ways to gdb ----
 
+: >listen.err
 "$lbr" gdb --listen unix:socket list.lbr 2>listen.err &
 server=$!
-await test -S socket
+await grep -q 'waiting for gdb' listen.err # the socket is there before lbr listens
 mode=$(stat -c %a socket)
 timeout 100 gdb -nx -batch -ex 'target remote socket' -ex 'record instruction-history' >out 2>err </dev/null
 wait $server
@@ -213,6 +214,7 @@ verdict 'a client that sends anything' $?
 
 # ---- lbr run --gdb: a program that has died, and is not gone yet ----
 
+is_held() { grep -q 'waiting for gdb' died.err || [ -e ended ]; }
 # held PROGRAM COMMAND...: what gdb prints of it when it is given the commands; how lbr run ends in the file ended.
 held()
 {
@@ -221,9 +223,10 @@ held()
     words+=(-ex "$command")
   done
   rm -f ended socket
+  : >died.err
   (ulimit -c 0 && timeout 100 "$lbr" run --gdb=unix:socket -- "$1" >died 2>died.err; echo $? >ended) 2>/dev/null &
   server=$!
-  await test -S socket -o -e ended
+  await is_held
   timeout 100 gdb -nx -batch -iex 'set sysroot' -ex 'target remote socket' "${words[@]}" >out 2>err </dev/null
   wait $server
 }
