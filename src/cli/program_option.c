@@ -10,6 +10,9 @@ error_t program_option_parse(int key, char *argument, const struct program_optio
   case KEY_PROGRAM_NO_FOLLOW:
     *options->is_alone = true;
     return 0;
+  case KEY_PROGRAM_NO_CACHE:
+    *options->is_uncached = true;
+    return 0;
   case KEY_PROGRAM_NO_ASLR:
     *options->aslr = ASLR_OFF;
     return 0;

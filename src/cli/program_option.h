@@ -10,7 +10,13 @@
 #include "cli/source_option.h"
 #include "session/session.h"
 
-enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_ASLR, KEY_PROGRAM_NO_ASLR, KEY_PROGRAM_SOURCE };
+enum {
+  KEY_PROGRAM_NO_FOLLOW = 0x1000,
+  KEY_PROGRAM_ASLR,
+  KEY_PROGRAM_NO_ASLR,
+  KEY_PROGRAM_NO_CACHE,
+  KEY_PROGRAM_SOURCE
+};
 
 /* Rows of a struct argp_option[]. */
 #define PROGRAM_OPTIONS                                                                                                \
@@ -21,6 +27,8 @@ enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_ASLR, KEY_PROGRAM_NO_ASLR, KE
      0,                                                                                                                \
      "Run the program with address randomisation: further processes start more slowly",                                \
      0},                                                                                                               \
+    {"no-cache", KEY_PROGRAM_NO_CACHE, NULL, 0, "Neither use nor keep translations of earlier recordings (lbr cache)", \
+     0},                                                                                                               \
     {"no-aslr", KEY_PROGRAM_NO_ASLR, NULL, 0, "Run the program without address randomisation, or not at all", 0},      \
   {                                                                                                                    \
     "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                   \
@@ -28,7 +36,7 @@ enum { KEY_PROGRAM_NO_FOLLOW = 0x1000, KEY_PROGRAM_ASLR, KEY_PROGRAM_NO_ASLR, KE
 
 /* Where the values go. */
 struct program_options {
-  bool *is_alone;
+  bool *is_alone, *is_uncached;
   enum program_aslr *aslr;
   enum source_kind *source;
   char ***program; /* the rest of the command line */

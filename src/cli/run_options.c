@@ -133,8 +133,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
   struct run_line *line = state->input;
   struct run_arguments *arguments = line->arguments;
-  const struct program_options program = {&arguments->is_alone, &arguments->aslr, &arguments->source,
-                                          &arguments->program};
+  const struct program_options program = {&arguments->is_alone, &arguments->is_uncached, &arguments->aslr,
+                                          &arguments->source, &arguments->program};
 
   switch (key) {
   case ARGP_KEY_INIT:

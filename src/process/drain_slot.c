@@ -44,6 +44,7 @@ void process_drain_costs(const struct process_drain *drain, struct process_costs
 
   costs.processes = __atomic_load_n(&drain_control(drain)->space_count, __ATOMIC_RELAXED);
   costs.steps = steps < drain->process->step_capacity ? steps : drain->process->step_capacity;
+  costs.steps -= costs.steps < drain->process->store.base ? costs.steps : drain->process->store.base;
   for (uint32_t i = 0; i < drain->high; i++)
     costs.waited += slot_waited(drain, i);
   *ret_costs = costs;

@@ -89,12 +89,17 @@ static void control_fill(const struct process *process, const struct process_opt
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,
     .step_capacity = process->step_capacity,
-    .step_count = PROCESS_STEPS_UNIT,
+    .step_count = process->store.base ? process->store.base : PROCESS_STEPS_UNIT,
+    .step_base = process->store.base,
+    .step_limit = process->store.limit,
+    .store_user = geteuid(),
+    .store_epoch = process->store.epoch,
     .error = program->error,
     .system_error = program->system_error,
   };
 
   memcpy(process->memory, &control, sizeof(control));
+  memcpy(process->memory + PROCESS_STORE_AT, process->store.folder, strlen(process->store.folder) + 1);
 }
 
 /* Opens the file a second time for lbr alone; the programs inherit the other descriptor. The lock on ours tells them
@@ -149,6 +154,8 @@ static int shared_open(struct process *process, const struct process_options *op
     return result;
   }
   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* without seals, guard.c detects a truncation */
+  if (options->has_store)
+    store_begin(&process->store, process->step_capacity);
   control_fill(process, options, program);
   own_open(process, fd);
   return fd;
@@ -353,8 +360,22 @@ int process_wait(struct process *process, int *ret_status)
   return 0;
 }
 
+/* Programs that run on store nothing from now on. One that has begun to do so has counted itself before it looked at
+ * the limit: runtime/store.c. */
+static void store_leave(struct process *process)
+{
+  struct process_control *control = (struct process_control *)(void *)process->memory;
+
+  if (!process->store.folder[0])
+    return;
+  __atomic_store_n(&control->step_limit, 0, __ATOMIC_SEQ_CST);
+  bool has_stored = __atomic_load_n(&control->stored, __ATOMIC_SEQ_CST);
+  store_end(&process->store, __atomic_load_n(&control->step_count, __ATOMIC_SEQ_CST), has_stored);
+}
+
 void process_done(struct process *process)
 {
+  store_leave(process);
   process_unguard(process);
   if (process->memory)
     munmap(process->memory, process->memory_size);

@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process/store.h"
+
 struct lb_branch;
 struct lb_step;
 struct process_note;
@@ -68,6 +70,7 @@ unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code);
 extern const uint8_t process_runtime[], process_runtime_end[];
 
 struct process_options {
+  bool has_store;     /* translations are kept for later recordings: store.h */
   bool is_all;        /* every branch is wanted: a thread whose log is full waits until it is read */
   bool is_alone;      /* children are not recorded */
   bool is_held;       /* a thread that a signal kills waits for process_release before it ends its process */
@@ -88,6 +91,7 @@ struct process {
   uint64_t notes_size;
   uint32_t step_capacity;
   uint32_t part_size;
+  struct store store;
 };
 
 /* Starts the program at the path, without a search, with the arguments and the environment, both ended by NULL; there

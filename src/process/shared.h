@@ -84,6 +84,11 @@ struct process_control {
   uint32_t nudges;         /* signals that were sent for that */
   uint32_t first_process;  /* the system's number of the process that lbr has started */
   uint32_t snapshots_used; /* pages of snapshots that were given out */
+  uint32_t step_base;      /* numbers below this are of steps that earlier recordings have stored */
+  uint32_t step_limit;     /* steps with a number below this can be stored, 0: none */
+  uint32_t stored;         /* files that were written to the store */
+  uint32_t store_user;     /* who may use the store */
+  uint64_t store_epoch;    /* files of another epoch have numbers that were given out twice */
 };
 
 /* The translations that a program has left for the next process that executes it: runtime/snapshot.c. lbr does not read
@@ -93,10 +98,29 @@ struct process_snapshot {
   uint64_t value; /* the newest snapshot: its first page among the snapshots, and its number of units << 32. 0: none */
 };
 
-enum { PROCESS_SNAPSHOTS_AT = 1024 }; /* offset of the array */
+#define PROCESS_SNAPSHOT_STORED UINT32_MAX /* in the place of the first page: it is a file of the store */
 
-_Static_assert(sizeof(struct process_control) <= PROCESS_SNAPSHOTS_AT, "");
-_Static_assert(PROCESS_SNAPSHOTS_AT + PROCESS_SNAPSHOTS * sizeof(struct process_snapshot) <= PROCESS_PAGE, "");
+/* Offsets in the control page of the folder of the store, a path that ends with 0 and is empty if there is no store; of
+ * the array of snapshots; and, for each of them that is a file of the store, the sum of the file. */
+enum {
+  PROCESS_STORE_AT = 256,
+  PROCESS_SNAPSHOTS_AT = 1024,
+  PROCESS_SUMS_AT = PROCESS_SNAPSHOTS_AT + PROCESS_SNAPSHOTS * (int)sizeof(struct process_snapshot),
+  PROCESS_STORE_PATH = PROCESS_SNAPSHOTS_AT - PROCESS_STORE_AT,
+};
+
+_Static_assert(sizeof(struct process_control) <= PROCESS_STORE_AT, "");
+_Static_assert(PROCESS_SUMS_AT + PROCESS_SNAPSHOTS * sizeof(uint64_t) <= PROCESS_PAGE, "");
+
+static inline char *process_store_path(struct process_control *control)
+{
+  return (char *)control + PROCESS_STORE_AT;
+}
+
+static inline uint64_t *process_sums(struct process_control *control)
+{
+  return (uint64_t *)(void *)((uint8_t *)control + PROCESS_SUMS_AT);
+}
 
 static inline struct process_snapshot *process_snapshots(struct process_control *control)
 {

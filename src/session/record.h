@@ -21,6 +21,7 @@ typedef bool record_progress_function(const struct record_session *session, bool
 struct record_arguments {
   const char *output;
   bool is_alone, is_quiet;
+  bool is_uncached; /* translations are neither used nor kept */
   enum program_aslr aslr;
   uint64_t ring, limit;
   enum source_kind source;

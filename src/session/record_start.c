@@ -67,7 +67,8 @@ static void totals_show(const struct record_session *session)
 static int session_record(struct record_session *session, const struct record_arguments *arguments, const char *path)
 {
   uint64_t part = PARTS;
-  struct process_options options = {.is_all = true, .is_alone = arguments->is_alone};
+  struct process_options options = {
+    .has_store = !arguments->is_uncached, .is_all = true, .is_alone = arguments->is_alone};
   int r;
 
   while (part < arguments->ring)

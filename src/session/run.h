@@ -25,6 +25,7 @@ struct run_arguments {
   const struct lb_cpu *cpu; /* NULL: all branches, not those that a processor keeps */
   const char *filter;       /* fields of its filter register; NULL: none */
   bool wants_all_threads, is_always, is_alone, is_mangled;
+  bool is_uncached; /* translations are neither used nor kept */
   enum program_aslr aslr;
   int exit_code;         /* exit status that is reported, -1: none */
   int signal;            /* signal that requests a report on the running program, 0: none */

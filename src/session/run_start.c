@@ -38,8 +38,10 @@ static uint32_t part_size(uint64_t branches)
 static int path_start(struct run_session *session, const char *path)
 {
   const struct run_arguments *arguments = session->arguments;
-  const struct process_options options = {
-    .is_alone = arguments->is_alone, .is_held = arguments->is_gdb, .part_size = part_size(arguments->kept)};
+  const struct process_options options = {.has_store = !arguments->is_uncached,
+                                          .is_alone = arguments->is_alone,
+                                          .is_held = arguments->is_gdb,
+                                          .part_size = part_size(arguments->kept)};
 
   if (arguments->source != SOURCE_SOFTWARE)
     return run_source_start(session, path);

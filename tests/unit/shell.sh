@@ -54,6 +54,9 @@ said() { grep -qF -- "$1" "$scratch/out"; }
 complained() { grep -qF -- "$1" "$scratch/err"; }
 silent() { ! [ -s "$scratch/out" ]; }
 
+# settled FILE: waits until its last change is a while ago. The recorder takes only such a file for unchanged.
+settled() { until [ "$(find "$1" -newerct '-0.1 seconds' | wc -l)" -eq 0 ]; do sleep 0.02; done; }
+
 # await COMMAND...: until it succeeds, for a minute at least, since the machine may be busy.
 await()
 {

@@ -15,9 +15,6 @@ if ! setarch -R true 2>/dev/null; then
   exit 77
 fi
 
-# A file counts as unchanged only if its last change is a while ago: waits until that is so for a file.
-settled() { until [ "$(find "$1" -newermt '-0.1 seconds' | wc -l)" -eq 0 ]; do sleep 0.02; done; }
-
 # expect NAME WANT COMMAND...: its output under `lbr run` and `lbr record` must be WANT, as natively.
 expect()
 {

@@ -112,6 +112,7 @@ _lbr()
   *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
   *:machine:--serial:*) words='stdio none' files=yes ;;
   *:*:*:-*) words=$(_lbr_options "$command") ;;
+  *:cache:*:*) words='list clear disable enable' ;;
   *:cpu:*:*) words=$(lbr cpu --names 2>/dev/null) ;;
   *:encode:*:*) words=$(_lbr_registers "$(_lbr_cpu)" "$word") ;;
   *:decode:*:*)

@@ -251,7 +251,7 @@ static bool file_map_segment(struct file *file, struct runtime *runtime, const E
     return true;
   note_put(runtime, NOTE_MAP, runtime->space, start - before, end, segment->p_offset - before, file->path,
            (uint32_t)text_length(file->path));
-  module_add(runtime, start - before, end, segment->p_offset - before, flags == RANGE_FILE ? file->fd : -1);
+  module_add(runtime, start - before, end, segment->p_offset - before, flags == RANGE_FILE ? file->fd : -1, file->path);
   return range_add(&runtime->executable, start - before, end, flags) || file_fail(file, PROCESS_E_RANGES_FULL, 0);
 }
 

@@ -52,24 +52,31 @@ static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t en
   return flags;
 }
 
-/* `fd` -1: it is not code of a file as the file has it. */
-static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags, uint64_t offset, int fd)
+static void code_put(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
 {
-  module_add(runtime, start, end, offset, fd);
   if (!range_add(&runtime->executable, start, end, flags))
     runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
 }
 
+/* Code that is of no file, or not as the file has it. */
+static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
+{
+  module_add(runtime, start, end, 0, -1, NULL);
+  code_put(runtime, start, end, flags);
+}
+
+enum { PATH_MOST = 4096 };
+
 /* Tells the parent the path of a file that is mapped as executable. If the file has no path that can be opened, the
  * mapping does not count as one of a file. */
-static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset)
+static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t fd, uint64_t offset,
+                      char path[PATH_MOST])
 {
   static const char gone[] = " (deleted)";
-  char link[48], path[4096];
+  char link[48];
 
   text_put_number(text_put(link, "/proc/self/fd/"), fd);
-  int64_t size =
-    kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, sizeof(path) - 1, 0, 0);
+  int64_t size = kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, PATH_MOST - 1, 0, 0);
   if (size <= 0 || path[0] != '/')
     return false;
   path[size] = 0;
@@ -85,12 +92,14 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
   uint64_t flags = argument[3];
   bool is_file = !(flags & MAP_ANONYMOUS), is_private = (flags & 15) == MAP_PRIVATE;
   uint32_t range = argument[2] & PROT_WRITE ? RANGE_WRITABLE : 0;
+  char path[PATH_MOST];
 
-  if (is_file && is_private && !runtime->is_confined && note_file(runtime, start, end, argument[4], argument[5]))
+  if (is_file && is_private && !runtime->is_confined && note_file(runtime, start, end, argument[4], argument[5], path))
     range |= RANGE_FILE;
   else if (!is_private)
     range |= RANGE_SHARED;
-  code_add(runtime, start, end, range, argument[5], range == RANGE_FILE ? (int)argument[4] : -1);
+  module_add(runtime, start, end, argument[5], range == RANGE_FILE ? (int)argument[4] : -1, path);
+  code_put(runtime, start, end, range);
 }
 
 /* The lock covers both the kernel's change and ours: no thread may translate between the two. */
@@ -135,7 +144,7 @@ static int64_t call_mprotect(struct runtime *runtime, uint64_t number, const uin
     bool is_one = is_one_range(runtime, start, end);
     uint32_t kept = code_remove(runtime, start, end, false);
     if (is_code)
-      code_add(runtime, start, end, flags | (is_one ? kept & RANGE_FILE : 0), 0, -1);
+      code_add(runtime, start, end, flags | (is_one ? kept & RANGE_FILE : 0));
   }
   runtime_unlock(runtime);
   return result;
@@ -172,7 +181,7 @@ static int64_t call_mremap(struct runtime *runtime, const uint64_t argument[6])
     shared_set(from, from + page_up(argument[1]), false);
     shared_set(to, to + page_up(argument[2]), is_of_shared);
     if (is_executable)
-      code_add(runtime, to, to + page_up(argument[2]), flags & ~(uint32_t)RANGE_FILE, 0, -1);
+      code_add(runtime, to, to + page_up(argument[2]), flags & ~(uint32_t)RANGE_FILE);
   }
   runtime_unlock(runtime);
   return result;
@@ -248,5 +257,5 @@ void map_stack_code(struct runtime *runtime, uint64_t stack)
     return;
   while (kernel_call(__NR_mprotect, top, PROCESS_PAGE, rights, 0, 0, 0) == 0)
     top += PROCESS_PAGE;
-  code_add(runtime, page - STACK_MOST, top, RANGE_WRITABLE, 0, -1);
+  code_add(runtime, page - STACK_MOST, top, RANGE_WRITABLE);
 }

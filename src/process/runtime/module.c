@@ -29,6 +29,18 @@ static bool is_settled(uint64_t changed)
   return changed + STEP_MOST < nanoseconds((uint64_t)now[0], (uint64_t)now[1]);
 }
 
+/* An image of another system may have the same numbers and times. Its first page then has another build ID, or other
+ * sizes. */
+static uint64_t sum_start(int fd)
+{
+  uint64_t words[512], sum = 0;
+  int64_t size = kernel_call(__NR_pread64, (uint64_t)fd, (uint64_t)words, sizeof(words), 0, 0, 0);
+
+  for (int64_t i = 0; i < size / (int64_t)sizeof(*words); i++)
+    sum = (sum ^ words[i]) * 0x9E3779B97F4A7C15 ^ sum >> 29;
+  return sum;
+}
+
 struct file_identity file_identify(int fd)
 {
   struct stat stat = {0};
@@ -37,15 +49,20 @@ struct file_identity file_identify(int fd)
   if (fd < 0 || is_failure(kernel_call(__NR_fstat, (uint64_t)fd, (uint64_t)&stat, 0, 0, 0, 0)))
     return file;
   uint64_t changed = nanoseconds((uint64_t)stat.st_ctime, stat.st_ctime_nsec);
-  return (struct file_identity){stat.st_dev, stat.st_ino, (uint64_t)stat.st_size,
-                                nanoseconds((uint64_t)stat.st_mtime, stat.st_mtime_nsec),
-                                is_settled(changed) ? changed : 0};
+  if (!is_settled(changed))
+    return file;
+  return (struct file_identity){.device = stat.st_dev,
+                                .inode = stat.st_ino,
+                                .size = (uint64_t)stat.st_size,
+                                .modified = nanoseconds((uint64_t)stat.st_mtime, stat.st_mtime_nsec),
+                                .content = sum_start(fd),
+                                .changed = changed};
 }
 
 static bool is_same_file(const struct file_identity *one, const struct file_identity *other)
 {
   return one->changed && one->device == other->device && one->inode == other->inode && one->size == other->size &&
-         one->modified == other->modified && one->changed == other->changed;
+         one->modified == other->modified && one->content == other->content && one->changed == other->changed;
 }
 
 /* ---- the list ---- */
@@ -90,10 +107,36 @@ static void ways_take(struct module *module, const struct module *old)
   module->way_count = old->way_count;
 }
 
-void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t offset, int fd)
+/* Stores the path, unless it is there. Returns false if there is no room. */
+static bool path_keep(struct module_list *list, struct module *module, const char *path)
+{
+  uint32_t size = (uint32_t)text_length(path) + 1;
+
+  for (uint32_t i = 0; i < list->count; i++)
+    if (text_is(list->paths + list->modules[i].path, path)) {
+      module->path = list->modules[i].path;
+      return true;
+    }
+  if (size > MODULE_PATHS - list->paths_used)
+    return false;
+  module->path = list->paths_used;
+  memcpy(list->paths + list->paths_used, path, size);
+  list->paths_used += size;
+  return true;
+}
+
+static void keep(struct module_list *list, const struct module *module, const char *path)
+{
+  struct module added = *module;
+
+  if (module->file.changed && list->count < MODULES_MOST && path_keep(list, &added, path))
+    list->modules[list->count++] = added;
+}
+
+void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t offset, int fd, const char *path)
 {
   struct module_list *list = &runtime->modules;
-  struct module added = {start, end, offset, file_identify(fd), true, false, 0, 0};
+  struct module added = {.start = start, .end = end, .offset = offset, .file = file_identify(fd), .is_mapped = true};
 
   for (uint32_t i = 0; i < list->count && fd >= 0; i++)
     if (!list->modules[i].is_mapped && is_like(&added, &list->modules[i])) {
@@ -102,8 +145,7 @@ void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t 
       break;
     }
   cover(runtime, start, end);
-  if (added.file.changed && list->count < MODULES_MOST)
-    list->modules[list->count++] = added;
+  keep(list, &added, path);
   if (added.way_count)
     ways_publish(thread_self(), &added);
 }
@@ -161,7 +203,7 @@ static bool is_code(const struct runtime *runtime, uint64_t start, uint64_t end)
   return false;
 }
 
-void module_inherit(struct runtime *runtime, const struct module *module)
+void module_inherit(struct runtime *runtime, const struct module *module, const char *path)
 {
   struct module_list *list = &runtime->modules;
 
@@ -170,12 +212,13 @@ void module_inherit(struct runtime *runtime, const struct module *module)
       ways_take(&list->modules[i], module);
       return;
     }
-  if (is_code(runtime, module->start, module->end) || list->count == MODULES_MOST) {
+  struct module added = *module;
+  uint32_t count = list->count;
+  added.is_mapped = false;
+  if (!is_code(runtime, module->start, module->end))
+    keep(list, &added, path);
+  if (list->count == count)
     page_drop(runtime, module->start, module->end);
-    return;
-  }
-  list->modules[list->count] = *module;
-  list->modules[list->count++].is_mapped = false;
 }
 
 /* ---- changed memory ---- */

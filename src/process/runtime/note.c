@@ -19,11 +19,24 @@ static void lose_code(struct process_control *control, uint32_t step)
     ;
 }
 
+static void put(struct runtime *runtime, const struct process_note *from, const void *bytes)
+{
+  uint64_t size = (sizeof(*from) + from->length + 7) & ~7ull;
+  uint64_t at = __atomic_fetch_add(&runtime->control->notes_used, size, __ATOMIC_RELAXED);
+  struct process_note *note = (struct process_note *)share_note(runtime, at, size);
+
+  if (!note)
+    runtime_fail(PROCESS_E_NOTES_FULL, 0, from->start);
+  runtime_assert(!from->size);
+  *note = *from;
+  memcpy(note + 1, bytes, from->length);
+  __atomic_store_n(&note->size, (uint32_t)size, __ATOMIC_RELEASE);
+}
+
 void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
               uint64_t offset, const void *bytes, uint32_t length)
 {
   struct process_control *control = runtime->control;
-  uint64_t size = (sizeof(struct process_note) + length + 7) & ~7ull;
   bool has_numbers = runtime->number_space == space && runtime->number_next < runtime->number_end;
   uint32_t step = has_numbers ? runtime->number_next : __atomic_load_n(&control->step_count, __ATOMIC_RELAXED);
 
@@ -31,17 +44,20 @@ void note_put(struct runtime *runtime, enum process_note_type type, uint32_t spa
     lose_code(control, step);
     return;
   }
-  uint64_t at = __atomic_fetch_add(&control->notes_used, size, __ATOMIC_RELAXED);
-  struct process_note *note = (struct process_note *)share_note(runtime, at, size);
-  if (!note)
-    runtime_fail(PROCESS_E_NOTES_FULL, 0, start);
-  note->type = type;
-  note->space = space;
-  note->step = step;
-  note->start = start;
-  note->end = end;
-  note->offset = offset;
-  note->length = length;
-  memcpy(note + 1, bytes, length);
-  __atomic_store_n(&note->size, (uint32_t)size, __ATOMIC_RELEASE);
+  put(runtime,
+      &(struct process_note){
+        .type = type, .space = space, .step = step, .start = start, .end = end, .offset = offset, .length = length},
+      bytes);
+}
+
+void note_put_stored(struct runtime *runtime, uint32_t space, const struct module *module, const char *path)
+{
+  put(runtime,
+      &(struct process_note){.type = NOTE_MAP,
+                             .space = space,
+                             .start = module->start,
+                             .end = module->end,
+                             .offset = module->offset,
+                             .length = (uint32_t)text_length(path)},
+      path);
 }

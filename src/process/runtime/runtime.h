@@ -264,6 +264,9 @@ uint64_t share_memory(const struct runtime *runtime, bool is_private);
 void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
               uint64_t offset, const void *bytes, uint32_t length);
 
+/* A module of a space that has only steps of the store, all of them older than this recording's. */
+void note_put_stored(struct runtime *runtime, uint32_t space, const struct module *module, const char *path);
+
 /* ---- signals (signal.c: how they come; signal_deliver.c; signal_call.c: the system calls) ---- */
 
 /* Takes over all signals. At the start of a program. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * What a process leaves for the next one that executes the same program: the files whose code it has translated
- * (module.c), and its cache (snapshot.c). All functions need the lock, or are for the start.
+ * (module.c), and its cache, in the shared memory for processes of the same recording (snapshot.c, snapshot_take.c) and
+ * in a file for later recordings (store.c). All functions need the lock, or are for the start.
  */
 #ifndef PROCESS_RUNTIME_SNAPSHOT_H
 #define PROCESS_RUNTIME_SNAPSHOT_H
@@ -19,6 +20,7 @@ struct thread;
 /* Distinguishes a file from all others, and from itself before it was changed. Times in nanoseconds. */
 struct file_identity {
   uint64_t device, inode, size, modified;
+  uint64_t content; /* a sum of its first bytes, where the linker puts the build ID */
   uint64_t changed; /* 0: the file is unknown, or so new that another change would have the same time */
 };
 
@@ -29,21 +31,24 @@ struct module {
   bool is_mapped;                /* in this process; else a snapshot brought units of it */
   bool is_early;                 /* it was mapped when the program itself began: by its dynamic linker */
   uint32_t way_first, way_count; /* of the snapshot that the process began with */
+  uint32_t path;                 /* where its path begins in `paths` of the list */
 };
 
-enum { MODULES_MOST = 256 };
+enum { MODULES_MOST = 256, MODULE_PATHS = 16 << 10 };
 
 struct module_list {
   uint32_t count;
+  uint32_t paths_used;
   struct module modules[MODULES_MOST];
+  char paths[MODULE_PATHS]; /* each ends with 0 */
 };
 
 /* The open file. */
 struct file_identity file_identify(int fd);
 
 /* The file is mapped there from now on and can be executed. Units of an earlier process stay if they are of the same
- * file, or become stale. `fd` -1: the memory is that of no file. */
-void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t offset, int fd);
+ * file, or become stale. `fd` -1: the memory is that of no file, and there is no path. */
+void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t offset, int fd, const char *path);
 
 /* The memory is gone, or may change. Its units are stale already. */
 void module_remove(struct runtime *runtime, uint64_t start, uint64_t end);
@@ -59,7 +64,7 @@ const struct module *module_find(const struct runtime *runtime, uint64_t address
 bool module_forget_changed(struct runtime *runtime);
 
 /* Adds a module of a snapshot. */
-void module_inherit(struct runtime *runtime, const struct module *module);
+void module_inherit(struct runtime *runtime, const struct module *module, const char *path);
 
 /* ---- targets of indirect branches (way.c) ---- */
 
@@ -75,8 +80,8 @@ uint32_t ways_count(const struct runtime *runtime);
 /* Lists the ways of each module; there is room for as many as there are. The modules are a copy of the runtime's. */
 void ways_save(const struct runtime *runtime, struct module_list *modules, struct way *ways);
 
-/* The list lies at this offset of the shared memory. Returns false if it cannot be mapped. */
-bool ways_map(struct runtime *runtime, uint64_t offset, uint64_t size);
+/* The list lies at this offset of the file. Returns false if it cannot be mapped. */
+bool ways_map(struct runtime *runtime, int fd, uint64_t offset, uint64_t size);
 
 /* Puts those of a module that is mapped into the thread's tables. */
 void ways_publish(struct thread *thread, const struct module *module);

@@ -54,10 +54,10 @@ void ways_save(const struct runtime *runtime, struct module_list *modules, struc
   ways_walk(runtime, modules, ways);
 }
 
-bool ways_map(struct runtime *runtime, uint64_t offset, uint64_t size)
+bool ways_map(struct runtime *runtime, int fd, uint64_t offset, uint64_t size)
 {
-  return !size || !is_failure(
-                    kernel_map((uint64_t)runtime->ways, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, runtime->fd, offset));
+  return !size ||
+         !is_failure(kernel_map((uint64_t)runtime->ways, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, offset));
 }
 
 /* They lead to the pool that came with the snapshot, which is given up when it is full. */
