@@ -238,7 +238,10 @@ for bytes in '' garbage; do
   run record --quiet -o warm.lbr /bin/true
   same "numbers that are '$bytes'" none.lbr warm.lbr
 done
-flock "$numbers" "$lbr" record --quiet -o warm.lbr /bin/true
+exec 9<"$numbers"
+flock 9
+run record --quiet -o warm.lbr /bin/true
+exec 9<&-
 same 'numbers that another process holds' none.lbr warm.lbr
 
 # ---- files that change ----

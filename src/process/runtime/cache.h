@@ -101,6 +101,7 @@ struct cache_counts {
   uint32_t turns, next_profile, samples;                  /* log parts that were filled; the turn of the next profile;
                                                              number of profiles so far */
   uint32_t generation, generation_units, generation_turn; /* of the profile; numbers of units and turns when it began */
+  uint32_t patience;                                      /* turns that the profile lasts at least */
   uint32_t is_wide;                                       /* new code uses the wide lookup table */
 };
 

@@ -78,6 +78,17 @@ int profile_init(struct runtime *runtime)
   return 0;
 }
 
+/* Earlier processes have learnt what the program mostly does. Each phase of it would fit another profile better, but to
+ * translate all of it for each phase in each process costs more than it gains: the profile lasts for as long as they
+ * ran. */
+void profile_inherit(struct runtime *runtime)
+{
+  if (!runtime->counts.generation)
+    return;
+  runtime->counts.patience = runtime->counts.turns;
+  runtime->counts.generation_turn = runtime->counts.turns;
+}
+
 void profile_save(const struct runtime *runtime, struct piece_list *pieces)
 {
   if (runtime->counts.habit_count)
@@ -216,7 +227,7 @@ static bool is_worth_while(const struct runtime *runtime, const struct sample *s
   uint32_t age = runtime->counts.turns - runtime->counts.generation_turn;
 
   return sample->branches * SPREAD < sample->entries && sample->misfits * 4 > sample->entries && age > pause &&
-         age > made / UNITS_A_PART;
+         age > runtime->counts.patience && age > made / UNITS_A_PART;
 }
 
 /* Where the last entries of a part begin, SAMPLE at most: not within an event. If there are events so late, only from
@@ -253,6 +264,7 @@ static void look(const struct thread *thread, const uint32_t *entries, uint32_t 
   runtime->counts.generation_units = runtime->counts.units_made;
   runtime->counts.generation_turn = runtime->counts.turns;
   runtime->counts.generation++;
+  runtime->counts.patience = 0;
   cache_forget(runtime);
 }
 

@@ -230,6 +230,7 @@ uint64_t log_turn(struct thread *thread, uint64_t address);
 
 int profile_init(struct runtime *runtime);                                   /* returns 0 or -errno */
 void profile_save(const struct runtime *runtime, struct piece_list *pieces); /* the memory for a snapshot */
+void profile_inherit(struct runtime *runtime);                               /* the counts are those of a snapshot */
 
 /* Of the branch at this address, with the lock held: is it mostly taken; its most frequent target, or 0. */
 bool profile_is_taken(const struct runtime *runtime, uint64_t address);

@@ -110,6 +110,11 @@ bool snapshot_is_for(const struct runtime *runtime, const struct snapshot *snaps
 
 /* ---- use ---- */
 
+int64_t snapshot_look(int fd, uint64_t offset, uint64_t size)
+{
+  return kernel_map(PLACE_REGIONS - page_up(size), size, PROT_READ, MAP_PRIVATE, fd, offset);
+}
+
 static void piece_map(const struct piece *piece, int fd, uint64_t offset)
 {
   bool is_code = cache_has(&the_runtime, piece->address);
@@ -166,6 +171,7 @@ static bool inherit(struct runtime *runtime, const struct snapshot *snapshot, in
   offset = memory_map(snapshot, fd, offset);
   bool has_ways = ways_map(runtime, fd, offset, snapshot->ways_size);
   runtime->counts = snapshot->counts;
+  profile_inherit(runtime);
   runtime->number_next = snapshot->number_next;
   runtime->index_inherited = runtime->counts.index_slots;
   runtime->units_inherited = runtime->counts.units_made;
@@ -177,7 +183,7 @@ static bool inherit(struct runtime *runtime, const struct snapshot *snapshot, in
 static void use_shared(struct runtime *runtime, uint32_t page)
 {
   uint64_t offset = snapshot_offset(runtime, page), size = snapshot_header_size();
-  int64_t memory = kernel_map(0, size, PROT_READ, MAP_PRIVATE, runtime->fd, offset);
+  int64_t memory = snapshot_look(runtime->fd, offset, size);
 
   if (is_failure(memory))
     return;

@@ -8,9 +8,10 @@
 #include "process/runtime/store.h"
 
 enum {
-  UNITS_NEW = 16,      /* a new snapshot has at least so many new units, */
-  PART_NEW = 8,        /* and one for so many old ones */
-  SIZE_MOST = 96 << 20 /* a snapshot that is larger takes more time than it saves */
+  UNITS_NEW = 16,          /* a new snapshot has at least so many new units, */
+  PART_NEW = 8,            /* and one for so many old ones */
+  SHARED_MOST = 96 << 20,  /* bytes: a larger snapshot takes more time than it saves; */
+  STORED_MOST = 256 << 20, /* in a file, more processes gain from it */
 };
 
 /* ---- pieces of memory ---- */
@@ -157,11 +158,11 @@ static void write_out(struct thread *thread, struct process_snapshot *slot, cons
 {
   struct runtime *runtime = thread->runtime;
 
-  if (parts->header->pieces.is_full || parts->size > SIZE_MOST)
+  if (parts->header->pieces.is_full)
     return;
-  if (!is_last(thread))
+  if (!is_last(thread) && parts->size <= SHARED_MOST)
     share(runtime, *thread->fd, slot, parts);
-  if (store_is_open(runtime))
+  if (store_is_open(runtime) && parts->size <= STORED_MOST)
     store_write(runtime, parts);
 }
 

@@ -132,7 +132,7 @@ bool store_open(struct runtime *runtime, struct stored *ret_file)
   struct stored file = {.fd = (int)fd, .offset = start_size()};
   if (!is_failure(kernel_call(__NR_fstat, (uint64_t)fd, (uint64_t)&stat, 0, 0, 0, 0)) && is_ours(runtime, &stat) &&
       (uint64_t)stat.st_size >= least_size()) {
-    int64_t memory = kernel_map(0, (uint64_t)stat.st_size, PROT_READ, MAP_PRIVATE, (int)fd, 0);
+    int64_t memory = snapshot_look((int)fd, 0, (uint64_t)stat.st_size);
 
     file.size = (uint64_t)stat.st_size;
     file.start = is_failure(memory) ? NULL : (const struct store_start *)memory;
