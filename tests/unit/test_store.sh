@@ -266,6 +266,41 @@ run run ./program
 version 2' ]
 verdict 'another program in its place' $?
 
+# A file that goes away while a recording uses it.
+for how in --no-cache '' ''; do
+  # shellcheck disable=SC2086 # no word
+  run record --quiet -o "gone$how.lbr" $how sh -c 'expr 1 + 2; rm -f "$0"/*/*.code; expr 1 + 2; expr 1 + 2' "$scratch/$store"
+  [ "$(cat out)" = '3
+3
+3' ]
+  verdict "a file that goes away: the output $how" $?
+done
+same_children 'a file that goes away: the branches' gone--no-cache.lbr gone.lbr
+
+# ---- the report of a death ----
+
+cat >die.c <<'END'
+#include <stdio.h>
+#include <stdlib.h>
+
+int main(int count, char **words)
+{
+  printf("%d\n", atoi(words[0]));
+  if (count > 1)
+    abort();
+}
+END
+gcc -g -O0 -o die die.c || exit 1
+settled die
+# report OPTION...: of how it dies, without the numbers of processes.
+report() { "$lbr" run "$@" ./die now 2>&1 | sed -E 's/(process|thread) [0-9]+/\1/'; }
+run run ./die
+before=$(files)
+cmp <(report --no-cache) <(report)
+verdict 'the report of a death' $?
+[ "$(files)" -eq "$before" ] && [ "$before" -gt 0 ] && report | grep -q 'main+.* die.c:8'
+verdict 'and its names' $?
+
 # ---- limits ----
 
 rm -rf "$store"

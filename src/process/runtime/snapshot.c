@@ -199,7 +199,7 @@ static uint64_t *sum_of(const struct runtime *runtime, const struct process_snap
 }
 
 /* The first process of a recording that uses a file checks it and copies its steps. If another file has taken its place
- * since, later processes do without. */
+ * since, later processes do without, and the next snapshot takes its place. */
 static bool is_ready(struct runtime *runtime, const struct process_snapshot *slot, const struct stored *file)
 {
   if (slot)
@@ -207,12 +207,13 @@ static bool is_ready(struct runtime *runtime, const struct process_snapshot *slo
   return store_is_whole(file) && snapshot_is_for(runtime, file->snapshot) && store_bring_steps(runtime, file);
 }
 
-static void use_stored(struct runtime *runtime, const struct process_snapshot *slot)
+/* Returns whether it was used. */
+static bool use_stored(struct runtime *runtime, const struct process_snapshot *slot)
 {
   struct stored file;
 
   if (!store_open(runtime, &file))
-    return;
+    return false;
   bool is_used = is_ready(runtime, slot, &file) && snapshot_is_for(runtime, file.snapshot) &&
                  inherit(runtime, file.snapshot, file.fd, file.offset);
   struct process_snapshot *taken = is_used && !slot ? snapshot_slot(runtime, true) : NULL;
@@ -221,6 +222,7 @@ static void use_stored(struct runtime *runtime, const struct process_snapshot *s
     snapshot_offer(taken, PROCESS_SNAPSHOT_STORED, runtime->units_inherited);
   }
   store_close(&file);
+  return is_used;
 }
 
 void snapshot_use(struct runtime *runtime)
@@ -230,11 +232,13 @@ void snapshot_use(struct runtime *runtime)
   if (!runtime->is_fixed || !module)
     return;
   program = module->file;
-  const struct process_snapshot *slot = snapshot_slot(runtime, false);
+  struct process_snapshot *slot = snapshot_slot(runtime, false);
   uint64_t value = slot ? __atomic_load_n(&slot->value, __ATOMIC_ACQUIRE) : 0;
   uint32_t page = (uint32_t)value;
-  if (!value || page == PROCESS_SNAPSHOT_STORED)
-    use_stored(runtime, value ? slot : NULL);
+  if (!value)
+    use_stored(runtime, NULL);
+  else if (page == PROCESS_SNAPSHOT_STORED && !use_stored(runtime, slot)) /* what this process leaves shall count */
+    __atomic_compare_exchange_n(&slot->value, &value, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   else if (page < PROCESS_SNAPSHOTS_SIZE / PROCESS_PAGE)
     use_shared(runtime, page);
 }

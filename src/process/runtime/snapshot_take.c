@@ -11,7 +11,7 @@ enum {
   UNITS_NEW = 16,          /* a new snapshot has at least so many new units, */
   PART_NEW = 8,            /* and one for so many old ones */
   SHARED_MOST = 96 << 20,  /* bytes: a larger snapshot takes more time than it saves; */
-  STORED_MOST = 256 << 20, /* in a file, more processes gain from it */
+  STORED_MOST = 256 << 20, /* if no other process of this recording needs the file that it replaces */
 };
 
 /* ---- pieces of memory ---- */
@@ -162,7 +162,7 @@ static void write_out(struct thread *thread, struct process_snapshot *slot, cons
     return;
   if (!is_last(thread) && parts->size <= SHARED_MOST)
     share(runtime, *thread->fd, slot, parts);
-  if (store_is_open(runtime) && parts->size <= STORED_MOST)
+  if (store_is_open(runtime) && parts->size <= (is_last(thread) ? STORED_MOST : SHARED_MOST))
     store_write(runtime, parts);
 }
 
