@@ -112,7 +112,8 @@ bool snapshot_is_for(const struct runtime *runtime, const struct snapshot *snaps
 
 int64_t snapshot_look(int fd, uint64_t offset, uint64_t size)
 {
-  return kernel_map(PLACE_REGIONS - page_up(size), size, PROT_READ, MAP_PRIVATE, fd, offset);
+  return kernel_map(PLACE_REGIONS - page_up(size), size, PROT_READ | PROT_WRITE | PROT_EXEC,
+                    MAP_PRIVATE | MAP_NORESERVE, fd, offset);
 }
 
 static void piece_map(const struct piece *piece, int fd, uint64_t offset)
