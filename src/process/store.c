@@ -16,6 +16,7 @@
 #include <sys/file.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -167,12 +168,20 @@ static bool numbers_take(int folder, struct store *store)
   return is_good;
 }
 
+/* Code of the files could not be executed. */
+static bool is_noexec(int folder)
+{
+  struct statvfs status;
+
+  return fstatvfs(folder, &status) < 0 || status.f_flag & ST_NOEXEC;
+}
+
 void store_begin(struct store *ret_store, uint32_t most)
 {
   struct store store = {.folder = ""};
   int folder = most > NUMBERS_MOST && store_path(store.folder) ? current_open(store.folder) : -1;
 
-  if (folder < 0 || !numbers_take(folder, &store))
+  if (folder < 0 || is_noexec(folder) || !numbers_take(folder, &store))
     store = (struct store){.folder = ""};
   if (folder >= 0)
     close(folder);

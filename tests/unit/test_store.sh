@@ -317,6 +317,11 @@ verdict 'the files that were not used for long are removed' $?
 rm -rf "$store"
 (unset XDG_CACHE_HOME HOME && exec "$lbr" run true)
 verdict 'no home' $?
+# shellcheck disable=SC2016 # for the inner shell
+if unshare -m sh -c 'mount -t tmpfs -o noexec none cache' 2>/dev/null; then
+  unshare -m sh -c 'mount -t tmpfs -o noexec none cache && "$LBR" run true && "$LBR" run true && [ -z "$(find cache -name "*.code")" ]'
+  verdict 'a file system where nothing can be executed' $?
+fi
 if [ "$(id -u)" -eq 0 ] && command -v setpriv >/dev/null; then
   chmod 755 "$scratch" cache
   run run setpriv --reuid 65534 --clear-groups sh -c 'ls / >/dev/null'

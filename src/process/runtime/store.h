@@ -45,8 +45,8 @@ struct snapshot_parts {
   uint64_t size; /* bytes of all */
 };
 
-/* Maps a part of a file for a moment, far from where areas of the cache and the program's libraries will be. Returns
- * the kernel's result. */
+/* Maps a part of a file for a moment, far from where areas of the cache and the program's libraries will be; with all
+ * rights, so that a file that cannot be executed shows here. Returns the kernel's result. */
 int64_t snapshot_look(int fd, uint64_t offset, uint64_t size);
 
 struct fit snapshot_fit(const struct runtime *runtime);
