@@ -9,7 +9,7 @@ QUERY = "\x1b[6n"  # busybox asks where the cursor is; nobody answers
 
 
 class Guest:
-    def __init__(self, lbr, kernel, initrd, append="", options=(), patience=200):
+    def __init__(self, lbr, kernel, initrd, append="", options=(), patience=600):
         self.output = ""
         self.deadline = time.monotonic() + patience
         self.process = subprocess.Popen(
