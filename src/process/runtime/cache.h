@@ -99,7 +99,8 @@ struct cache_counts {
   uint32_t index_slots, index_used;                       /* size of the index that is used; its slots that are taken */
   uint32_t habit_count;                                   /* slots of the table of habits that are taken */
   uint32_t turns, next_profile, samples;                  /* log parts that were filled; the turn of the next profile;
-                                                             number of profiles so far */
+                                                             number of profiles so far, */
+  uint32_t steady;                                        /* and of the last ones that were alike: profile.c */
   uint32_t generation, generation_units, generation_turn; /* of the profile; numbers of units and turns when it began */
   uint32_t patience;                                      /* turns that the profile lasts at least */
   uint32_t is_wide;                                       /* new code uses the wide lookup table */

@@ -13,13 +13,18 @@ enum {
   HABITS = 1 << 14,     /* slots of the hash table */
   FILTER = 1 << 16,     /* bits that say which addresses may be in it */
   SAMPLE = 4096,        /* entries that are examined */
-  PAUSE_MOST = 64,      /* samples are at most this many parts apart */
+  PAUSE_PART = 8,       /* the next sample comes after this part of the run so far, */
+  PAUSE_MOST = 256,     /* but samples are at most this many parts of the log apart */
   TAKEN_LEAST = 12,     /* fewer are not enough evidence */
   COUNT_MOST = 1 << 12, /* counts are halved beyond this, so that old ones weigh less */
   LOOP_STEPS = 6,       /* a loop in a path with more steps has been unrolled, or cannot be */
   SPREAD = 8,           /* entries per different branch that make a sample a hot loop */
   PATIENCE_MOST = 13, /* after each new generation, twice as many parts must be filled before the next, up to 2^this */
   UNITS_A_PART = 16,  /* units translated per part filled: what a new generation may cost */
+  RECENT = 8,         /* a branch that was in none of this many samples is strange */
+  STRANGE_PART = 32,  /* fewer than this part of its branches are strange: the sample is steady */
+  STEADY_LEAST = 2,   /* steady samples, one after another, which tell that the program does the same for some time */
+  BRANCHES_A_PART = 12, /* branches in such a sample per part filled: what a new generation may cost then */
 };
 
 /* The behaviour of a branch. */
@@ -36,7 +41,8 @@ struct habit {
 struct sample {
   struct runtime *runtime;
   uint32_t entries;
-  uint32_t branches; /* different ones */
+  uint32_t branches; /* different ones, */
+  uint32_t strange;  /* and how many of them were in none of the last samples */
   uint32_t misfits;  /* entries that would not exist if paths went where branches go */
 };
 
@@ -123,8 +129,10 @@ static struct habit *habit_get(struct sample *sample, uint64_t address)
   habit->address = address;
   uint64_t bit;
   *filter_word(runtime, address, &bit) |= bit;
-  sample->branches += habit->sample != runtime->counts.samples;
-  habit->sample = runtime->counts.samples;
+  uint32_t now = runtime->counts.samples;
+  sample->branches += habit->sample != now;
+  sample->strange += !habit->sample || habit->sample + RECENT < now;
+  habit->sample = now;
   if (habit->taken + habit->passed > COUNT_MOST) {
     habit->taken /= 2;
     habit->passed /= 2;
@@ -219,15 +227,29 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
 
 /* ---- a new generation ---- */
 
-/* True for hot code whose paths do not follow its branches, if the last new generation is long enough ago. */
-static bool is_worth_while(const struct runtime *runtime, const struct sample *sample)
+/* Counts the steady samples. A new generation translates again what runs from now on: in a program whose samples are
+ * steady, about the branches of a sample; in any other one, it may be all that was translated before. */
+static bool is_steady(struct runtime *runtime, const struct sample *sample)
 {
-  uint32_t made = runtime->counts.units_made - runtime->counts.generation_units;
-  uint32_t pause = 1u << (runtime->counts.generation < PATIENCE_MOST ? runtime->counts.generation : PATIENCE_MOST);
-  uint32_t age = runtime->counts.turns - runtime->counts.generation_turn;
+  struct cache_counts *counts = &runtime->counts;
 
-  return sample->branches * SPREAD < sample->entries && sample->misfits * 4 > sample->entries && age > pause &&
-         age > runtime->counts.patience && age > made / UNITS_A_PART;
+  counts->steady = sample->strange * STRANGE_PART < sample->branches ? counts->steady + 1 : 0;
+  return counts->steady >= STEADY_LEAST;
+}
+
+/* True for code that is hot, or runs for some time, and whose paths do not follow its branches, if the last new
+ * generation is long enough ago. */
+static bool is_worth_while(struct runtime *runtime, const struct sample *sample)
+{
+  const struct cache_counts *counts = &runtime->counts;
+  uint32_t made = counts->units_made - counts->generation_units;
+  uint32_t pause = 1u << (counts->generation < PATIENCE_MOST ? counts->generation : PATIENCE_MOST);
+  uint32_t age = counts->turns - counts->generation_turn;
+  bool is_hot =
+    sample->branches * SPREAD < sample->entries && sample->strange * 4 < sample->branches && age > made / UNITS_A_PART;
+  bool is_settled = is_steady(runtime, sample) && age > sample->branches / BRANCHES_A_PART;
+
+  return (is_hot || is_settled) && sample->misfits * 4 > sample->entries && age > pause && age > counts->patience;
 }
 
 /* Where the last entries of a part begin, SAMPLE at most: not within an event. If there are events so late, only from
@@ -250,10 +272,10 @@ static void look(const struct thread *thread, const uint32_t *entries, uint32_t 
   struct runtime *runtime = thread->runtime;
   uint32_t start = sample_start(thread, entries, count);
   struct sample sample = {.runtime = runtime, .entries = count - start};
-  uint32_t pause = runtime->counts.samples < PAUSE_MOST ? runtime->counts.samples + 1 : PAUSE_MOST;
+  uint32_t pause = runtime->counts.turns / PAUSE_PART + 1;
 
   runtime->counts.samples++;
-  runtime->counts.next_profile = runtime->counts.turns + pause;
+  runtime->counts.next_profile = runtime->counts.turns + (pause < PAUSE_MOST ? pause : PAUSE_MOST);
   if (runtime->counts.habit_count > HABITS / 4 * 3) {
     memset(runtime->habits, 0, HABITS * sizeof(struct habit) + FILTER / 8);
     runtime->counts.habit_count = 0;
