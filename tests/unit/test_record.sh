@@ -306,7 +306,7 @@ verdict 'record -o -: nobody reads it' $?
 [ "$(terminal 100 "$lbr" record -o - true)" = 125 ] && grep -q 'standard output is a terminal' shown
 verdict 'record -o -: not to a terminal' $?
 mkdir small
-trap 'umount "$scratch/small" 2>/dev/null; rm -rf "$scratch"' EXIT
+trap 'umount -l "$scratch/small" 2>/dev/null; rm -rf "$scratch"' EXIT
 if mount -t tmpfs -o size=128k none small 2>/dev/null; then
   run record -o small/full.lbr -- bash -c 'for ((i = 0; i < 40000; i++)); do ((x = RANDOM % 7)); done; echo done; exit 3'
   [ $status -eq 3 ] && said 'done' && complained 'small/full.lbr: cannot write the trace: No space left on device; ' &&
