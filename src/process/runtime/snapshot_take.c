@@ -8,10 +8,9 @@
 #include "process/runtime/store.h"
 
 enum {
-  UNITS_NEW = 16,          /* a new snapshot has at least so many new units, */
-  PART_NEW = 8,            /* and one for so many old ones */
-  SHARED_MOST = 96 << 20,  /* bytes: a larger snapshot takes more time than it saves; */
-  STORED_MOST = 256 << 20, /* if no other process of this recording needs the file that it replaces */
+  UNITS_NEW = 16,      /* a new snapshot has at least so many new units, */
+  PART_NEW = 8,        /* and one for so many old ones */
+  SIZE_MOST = 96 << 20 /* bytes: a larger snapshot takes more time than it saves */
 };
 
 /* ---- pieces of memory ---- */
@@ -158,11 +157,11 @@ static void write_out(struct thread *thread, struct process_snapshot *slot, cons
 {
   struct runtime *runtime = thread->runtime;
 
-  if (parts->header->pieces.is_full)
+  if (parts->header->pieces.is_full || parts->size > SIZE_MOST)
     return;
-  if (!is_last(thread) && parts->size <= SHARED_MOST)
+  if (!is_last(thread))
     share(runtime, *thread->fd, slot, parts);
-  if (store_is_open(runtime) && parts->size <= (is_last(thread) ? STORED_MOST : SHARED_MOST))
+  if (store_is_open(runtime))
     store_write(runtime, parts);
 }
 
