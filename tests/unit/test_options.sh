@@ -24,9 +24,9 @@ ARGUMENTS = {"thread": {"=THREAD", "=N[:M]"}, "to": {"=PLACE", "=FORMAT"}, "gdb"
 LETTERS = {"n": {"names", "cpu-number", "tail"}}
 ROWS = {"stat", "report", "calls", "script", "diff", "decode"}
 SIZES = {"record", "view"}
-FILES = {"cpu", "sim", "run", "record", "script", "calls", "stat", "view", "report", "annotate", "export", "diff", "replay",
+FILES = {"cache", "cpu", "sim", "run", "record", "script", "calls", "stat", "view", "report", "annotate", "export", "diff", "replay",
          "lab"}
-JSON = {"cpu", "decode", "sim", "machine", "run", "script", "calls", "stat", "report", "annotate", "diff", "replay", "live",
+JSON = {"cache", "cpu", "decode", "sim", "machine", "run", "script", "calls", "stat", "report", "annotate", "diff", "replay", "live",
         "lab"}
 wrong = []
 letters, arguments, of = {}, {}, {}
