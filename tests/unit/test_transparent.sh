@@ -3,13 +3,15 @@
 # test_transparent.sh LBR FOLDER [PROGRAM [CASE]]: the programs of tests/process/cases, built in FOLDER, must do the
 # same under `lbr run` and `lbr record` as natively: output, errors and end. With PROGRAM only that one, with CASE only
 # that case; MODES="run record" says under which commands. "again" is `lbr record` of a program (AGAIN) that runs the case
-# three times: the second and third begin with what the first has translated.
+# three times: the second and third begin with what the first has translated. Each case begins with what earlier cases of the
+# same program have left in the cache of `lbr cache`.
 . "$(dirname "$0")/shell.sh"
 folder=$(realpath "$2")
 only=${3:-}
 only_case=${4:-}
 modes=${MODES:-run record}
-clean=(env -i PATH=/usr/bin:/bin LANG=C HOME=/tmp)
+mkdir "$scratch/cache"
+clean=(env -i PATH=/usr/bin:/bin LANG=C HOME=/tmp XDG_CACHE_HOME="$scratch/cache")
 cd "$folder" || exit 1
 
 # native COMMAND...: as it is. Leaves the wait status as the shell has it.

@@ -306,6 +306,14 @@ static bool is_together(const struct module *one, const struct module *other)
   return one == other || (one && other && one->is_early && other->is_early);
 }
 
+/* Another process may have other memory there: what was learnt about this page does not hold for it. */
+static void page_reset(struct runtime *runtime, struct page *page)
+{
+  page_forget(runtime, page);
+  page->level = PAGE_STEADY;
+  page->faults = 0;
+}
+
 /* The code of a unit is on few pages, one of which is that of its first instruction. */
 void page_drop_foreign(struct runtime *runtime)
 {
@@ -317,7 +325,7 @@ void page_drop_foreign(struct runtime *runtime)
     const struct module *module = pages[i].address ? module_find(runtime, pages[i].address) : NULL;
 
     if (pages[i].address && !module)
-      page_forget(runtime, &pages[i]);
+      page_reset(runtime, &pages[i]);
     for (uint32_t node = module ? *page_list(runtime, &pages[i], pool) : 0; node;
          node = table->nodes[pool].nodes[node].next) {
       struct unit *unit = &runtime->units[table->nodes[pool].nodes[node].unit];

@@ -165,12 +165,24 @@ static void write_out(struct thread *thread, struct process_snapshot *slot, cons
     store_write(runtime, parts);
 }
 
+/* Whether most units are of code in files. Those of code that the program has made itself are stale by now. */
+static bool is_useful(const struct runtime *runtime)
+{
+  uint32_t stale = 0;
+
+  for (uint32_t i = 0; i < runtime->pool->unit_count; i++)
+    stale += runtime->units[i].is_stale;
+  return stale < runtime->pool->unit_count / 2;
+}
+
 static void take(struct thread *thread, struct process_snapshot *slot)
 {
   struct runtime *runtime = thread->runtime;
   uint64_t header_size = snapshot_header_size();
 
   page_drop_foreign(runtime);
+  if (!is_useful(runtime))
+    return;
   uint64_t ways_size = page_up(ways_count(runtime) * sizeof(struct way));
   struct snapshot *header = parts_map(header_size + ways_size);
   if (!header)
