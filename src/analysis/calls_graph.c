@@ -30,7 +30,7 @@ static struct graph_function *function_get(struct calls_graph *graph, uint32_t n
  * (base/hash.h) makes lbr calls --summary 2% slower. */
 static struct graph_edge *edge_place(const struct calls_graph *graph, uint32_t caller, uint32_t callee)
 {
-  uint64_t hash = ((uint64_t)caller << 32 | callee) * UINT64_C(0x9E3779B97F4A7C15);
+  uint64_t hash = hash_start((uint64_t)caller << 32 | callee);
   size_t i = (size_t)(hash >> 32) & (graph->edge_capacity - 1);
 
   for (;; i = (i + 1) & (graph->edge_capacity - 1)) {

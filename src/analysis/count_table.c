@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
+
 #define TABLE_LEAST 1024u
-#define MIX UINT64_C(0x9E3779B97F4A7C15)
 
 static bool key_is(const struct count_item *one, const struct count_item *other)
 {
@@ -20,11 +21,12 @@ static bool key_is(const struct count_item *one, const struct count_item *other)
 
 static struct count_item *item_place(const struct count_table *table, const struct count_item *key)
 {
-  uint64_t hash = (key->from.address * MIX) ^ (key->to.address * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ key->start * 31;
+  uint64_t hash = hash_mix(hash_start(key->from.address), key->to.address);
   size_t i;
 
-  hash ^= ((uint64_t)key->from.file << 32 | key->to.file) * 7 ^ key->from.space ^ key->is_passed;
-  i = (size_t)((hash ^ hash >> 29) * MIX >> 40) & (table->capacity - 1);
+  hash = hash_mix(hash, (uint64_t)key->from.file << 32 | key->to.file);
+  hash = hash_mix(hash, key->start ^ (uint64_t)key->from.space << 32 ^ (uint64_t)key->is_passed << 63);
+  i = (size_t)(hash >> 32) & (table->capacity - 1);
   while (table->items[i].count && !key_is(&table->items[i], key))
     i = (i + 1) & (table->capacity - 1);
   return &table->items[i];

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 #define EDGES_MAX (1u << 20) /* places; three quarters of them are filled */
 
 struct edge {
@@ -44,8 +46,8 @@ static inline bool edge_table_is_full(const struct edge_table *table)
 static inline struct edge *edge_table_place(const struct edge_table *table, uint64_t from, uint64_t to, uint32_t space,
                                             unsigned kind)
 {
-  uint64_t hash = (from * UINT64_C(0x9E3779B97F4A7C15)) ^ ((to + kind) * UINT64_C(0xC2B2AE3D27D4EB4F)) ^ space;
-  size_t i = (size_t)((hash ^ hash >> 29) * UINT64_C(0x9E3779B97F4A7C15) >> 40) & (table->capacity - 1);
+  uint64_t hash = hash_mix(hash_start(from), to ^ (uint64_t)space << 32 ^ (uint64_t)kind << 56);
+  size_t i = (size_t)(hash >> 32) & (table->capacity - 1);
 
   assert(table->count < table->capacity);
   for (;; i = (i + 1) & (table->capacity - 1)) {

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/base.h"
+
 struct count_pair {
   uint64_t key; /* number of the step << 32 | number of the head; 0: the place is empty */
   uint64_t count;
@@ -30,7 +32,7 @@ static inline uint64_t count_pair_key(uint32_t step, uint32_t head)
 
 static inline size_t count_pair_index(const struct count_pairs *pairs, uint64_t key)
 {
-  return (size_t)(key * UINT64_C(0x9E3779B97F4A7C15) >> 32) & (pairs->capacity - 1);
+  return (size_t)(hash_start(key) >> 32) & (pairs->capacity - 1);
 }
 
 /* The place of a key, or the empty place where it belongs. */

@@ -96,11 +96,13 @@ static struct lb_branch edge_of(const struct lb_branch *branch)
   return edge;
 }
 
+/* Depends on the process's random numbers, like the hashes of base/hash.h, with half as many products: a guest cannot
+ * choose edges that collide. */
 static uint32_t edge_hash(const struct lb_branch *edge)
 {
-  uint64_t hash = edge->from * UINT64_C(0x9E3779B97F4A7C15);
+  uint64_t hash = (edge->from ^ hash_key[0]) * hash_key[1];
 
-  hash = (hash ^ hash >> 29 ^ edge->to) * UINT64_C(0xBF58476D1CE4E5B9);
+  hash = (hash ^ hash >> 29 ^ edge->to) * hash_key[1];
   hash =
     (hash ^ hash >> 32 ^ edge_word(edge) ^ edge->from_base << 8 ^ edge->to_base << 24) * UINT64_C(0x94D049BB133111EB);
   return (uint32_t)(hash >> (64 - BRANCHES_HASH_BITS));
