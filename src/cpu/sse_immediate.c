@@ -6,9 +6,8 @@
  */
 #include <Zydis/Zydis.h>
 
+#include "cpu/stub.h"
 #include "cpu/vector.h"
-
-enum { STUB_BYTES = 8 };
 
 static host_packed *stub(const uint8_t *table, unsigned immediate)
 {
@@ -83,14 +82,6 @@ static const struct insn *vex_float_immediate(struct cpu *cpu, const struct insn
 }
 
 /* ---- one table and its handlers per row ---- */
-
-/* The name of the table is a local symbol of this file. */
-#define STUBS(host, operands)                                                                                          \
-  extern const uint8_t stub_##host[] __attribute__((visibility("hidden")));                                            \
-  __asm__(".pushsection .text\n\t.balign 16\nstub_" #host ":\n\t"                                                      \
-          ".irp high,0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f\n\t.irp low,0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f\n\t"                  \
-          ".balign 8\n\t" #host " $0x\\high\\low, " operands "\n\tret\n\t"                                             \
-          ".endr\n\t.endr\n\t.popsection");
 
 #define CHOOSER(host)                                                                                                  \
   insn_handler *vector_##host(const struct insn *insn)                                                                 \

@@ -4,9 +4,8 @@
  * its flags. Their memory operand need not be aligned. SDM vol. 1, 12.10 and vol. 2, 4.1.
  */
 #include "cpu/flags.h"
+#include "cpu/stub.h"
 #include "cpu/vector.h"
-
-enum { STUB_BYTES = 8 };
 
 struct string_result {
   __m128i mask;
@@ -14,17 +13,10 @@ struct string_result {
   uint32_t flags;
 };
 
-#define STUBS(host)                                                                                                    \
-  extern const uint8_t stub_##host[] __attribute__((visibility("hidden")));                                            \
-  __asm__(".pushsection .text\n\t.balign 16\nstub_" #host ":\n\t"                                                      \
-          ".irp high,0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f\n\t.irp low,0,1,2,3,4,5,6,7,8,9,a,b,c,d,e,f\n\t"                  \
-          ".balign 8\n\t" #host " $0x\\high\\low, %xmm1, %xmm0\n\tret\n\t"                                             \
-          ".endr\n\t.endr\n\t.popsection");
-
-STUBS(pcmpestri)
-STUBS(pcmpestrm)
-STUBS(pcmpistri)
-STUBS(pcmpistrm)
+STUBS(pcmpestri, "%xmm1, %xmm0")
+STUBS(pcmpestrm, "%xmm1, %xmm0")
+STUBS(pcmpistri, "%xmm1, %xmm0")
+STUBS(pcmpistrm, "%xmm1, %xmm0")
 
 /* Calls one stub. The stack pointer skips the red zone, with LEA because LEA does not change the flags. */
 static void string_call(const uint8_t *table, uint8_t immediate, __m128i a, __m128i b, int32_t a_length,
