@@ -5,6 +5,7 @@
  */
 #include "gdb/register.h"
 
+#include <assert.h>
 #include <errno.h>
 
 /* A row for each register of enum gdb_register, in its order. */
@@ -127,6 +128,7 @@ static unsigned column(enum gdb_architecture architecture)
 
 unsigned gdb_register_size(enum gdb_architecture architecture, enum gdb_register number)
 {
+  assert((unsigned)number < GDB_REGISTERS);
   return rows[number].bits[column(architecture)] / 8;
 }
 

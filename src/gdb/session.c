@@ -5,6 +5,7 @@
  */
 #include "gdb/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -355,6 +356,7 @@ int gdb_serve(const struct gdb_target *target, const struct gdb_io *io)
   struct gdb_session *session = calloc(1, sizeof(*session));
   int r = 0;
 
+  assert(target->stop); /* the one function that a target must have */
   if (!session)
     return -ENOMEM;
   session->target = target;

@@ -2,6 +2,8 @@
  *
  * Zydis behind a few functions. See isa.h.
  */
+#include <assert.h>
+
 #include "isa/isa.h"
 
 #include "lastbranch/error.h"
@@ -38,6 +40,8 @@ static void repair_base(struct isa_instruction *instruction)
 int isa_decode(enum isa_mode mode, bool is_amd, const void *bytes, size_t size, struct isa_instruction *ret_instruction)
 {
   ZydisDecoder decoder;
+
+  assert((unsigned)mode < sizeof(modes) / sizeof(modes[0]));
   if (!ZYAN_SUCCESS(ZydisDecoderInit(&decoder, modes[mode].mode, modes[mode].width)))
     return LB_E_NO_INSTRUCTION;
   if (is_amd)

@@ -9,6 +9,7 @@
  */
 #include "session/relay.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -268,6 +269,7 @@ void relay_to(int process, bool is_traced)
 {
   sigset_t old;
 
+  assert(is_caught[SIGCHLD] && !program); /* after relay_start; one program at a time */
   mask_fill(SIG_BLOCK, &old);
   program_fd = pidfd_open(process, 0);
   program = process;

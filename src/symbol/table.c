@@ -4,6 +4,7 @@
  */
 #include "symbol/table.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ int symbol_table_add(struct symbol_table *table, const struct symbol *symbol, co
   memcpy(table->names + table->names_size, name, length);
   table->names[table->names_size + length] = '\0';
   table->names_size += length + 1;
+  table->is_unfinished = true;
   return 0;
 }
 
@@ -159,6 +161,7 @@ void symbol_table_finish(struct symbol_table *table)
     qsort(table->symbols, table->count, sizeof(*table->symbols), symbol_compare);
   symbols_join(table);
   symbols_close(table);
+  table->is_unfinished = false;
 }
 
 int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_table)
@@ -203,6 +206,7 @@ static size_t symbols_up_to(const struct symbol_table *table, uint64_t address)
 {
   struct search search = {.end = table->count};
 
+  assert(!table->is_unfinished);
   while (search_next(&search))
     search_turn(&search, table->symbols[search.at].address <= address);
   return search.first;

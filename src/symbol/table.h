@@ -27,6 +27,7 @@ struct symbol_table {
   size_t names_size, names_capacity;
   struct symbol_segment *segments;
   size_t segment_count, segment_capacity;
+  bool is_unfinished; /* symbols were added since symbol_table_finish */
 };
 
 /* Adds a symbol; `end` 0: up to the next. A name that is empty or not fit to be printed is left out. Returns 0,
