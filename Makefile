@@ -36,7 +36,7 @@ bench-deps:
 	@tools/install-deps build
 	@tools/install-deps bench || true
 
-bench: bench-deps build ## run the bench programs, with the emulators they compare with if these can be had
+bench: bench-deps build ## run the bench programs, with the emulators they compare with if these are available
 	@for program in $(BUILD)/bench/bench_*; do if [ -f $$program ] && [ -x $$program ]; then $$program || exit 1; fi; done
 
 # OLD is another lbr, to compare this one with.

@@ -33,7 +33,7 @@ enum {
 };
 
 static const struct argp_option options[] = {
-  {NULL, 0, NULL, 0, "What is shown:", 1},
+  {NULL, 0, NULL, 0, "Output:", 1},
   {"last", KEY_LAST, "N", OPTION_HIDDEN, NULL, 0},
   {"own", KEY_OWN, NULL, 0,
    "Show only branches in the program's own code: its executable, and libraries outside the system's folders", 0},
@@ -51,13 +51,13 @@ static const struct argp_option options[] = {
   {"gdb", KEY_GDB, "PORT|unix:PATH", OPTION_ARG_OPTIONAL,
    "Open the dead process in gdb, with its registers, its memory and 100000 branches to step back through: start gdb, or wait for one to connect there",
    0},
-  {NULL, 0, NULL, 0, "When:", 2},
+  {NULL, 0, NULL, 0, "When to report:", 2},
   {"always", KEY_ALWAYS, NULL, 0, "Report also when the program exits", 0},
   {"on-exit-code", KEY_ON_EXIT_CODE, "N", 0, "Report also when the program exits with status N", 0},
   {"on-signal", KEY_ON_SIGNAL, "SIG", 0, "Report also when lbr gets this signal; the program runs on", 0},
   {"timeout", KEY_TIMEOUT, "SECONDS", 0,
    "End the program after this time: with SIGTERM, and two seconds later with SIGKILL", 0},
-  {NULL, 0, NULL, 0, "What is run:", 3},
+  {NULL, 0, NULL, 0, "Program:", 3},
   PROGRAM_OPTIONS,
   {0},
 };

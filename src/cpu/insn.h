@@ -139,7 +139,7 @@ static inline uint64_t insn_next_rip(const struct insn *insn)
 
 /* On to an instruction of a block. Optimised builds jump from handler to handler (LB_THREADED, meson.build): the call
  * below is a sibling call, for which the stack does not grow; tests/tools/check-threads looks at the object files. All
- * others give the instruction back to the run loop. Handlers that are seldom in the way may return it too: insn + 1. */
+ * others give the instruction back to the run loop. Handlers that rarely run may return it too: insn + 1. */
 static inline __attribute__((always_inline)) const struct insn *insn_go(struct cpu *cpu, const struct insn *insn)
 {
 #ifdef LB_THREADED

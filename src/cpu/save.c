@@ -372,7 +372,7 @@ size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
   return archive.at;
 }
 
-/* Whether counters run, and who watches branches, is normally checked only now and then: the saved values are kept. */
+/* The run loop rarely checks again whether counters run and who watches branches, so the saved values are kept. */
 static void cpu_settle(struct cpu *cpu)
 {
   bool counts = cpu->progress_is_on, cache = cpu->counts_cache, inserts = cpu->counts_inserts;

@@ -22,7 +22,7 @@ ALWAYS_INLINE void stack_push(struct cpu *cpu, unsigned size, uint64_t value)
   stack_set_pointer(cpu, pointer);
 }
 
-/* What lies `offset` bytes above the stack pointer. Nothing moves. */
+/* Reads the value `offset` bytes above the stack pointer, which stays as it is. */
 ALWAYS_INLINE uint64_t stack_peek(struct cpu *cpu, uint64_t offset, unsigned size)
 {
   return access_load(cpu, SS, (cpu->r[RSP] + offset) & cpu->stack_mask, size);

@@ -17,7 +17,7 @@ static bool drive_is_floppy(const struct machine *m, const struct drive *drive)
   return drive == &m->floppy;
 }
 
-/* In pieces of a page, so that reads wrap and stop at nothing but the end of the drive. */
+/* Copies page by page, so that a transfer wraps at the end of memory and stops only at the end of the drive. */
 uint8_t disk_transfer(struct machine *machine, struct drive *drive, int direction, uint64_t sector, uint32_t count,
                       uint64_t linear)
 {
@@ -123,7 +123,7 @@ static uint8_t disk_seek(const struct machine *m, const struct drive *drive)
   return cylinder < drive->cylinders && get_high(m, RDX) < drive->heads ? DISK_OK : DISK_NO_SECTOR;
 }
 
-/* AH=18h: the drive's own format alone can be set. */
+/* AH=18h accepts only the drive's own format. */
 static uint8_t disk_set_format(struct machine *m, const struct drive *drive)
 {
   uint32_t last = get_high(m, RCX) | (get_low(m, RCX) & 0xC0u) << 2;

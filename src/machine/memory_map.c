@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which memory is whose: one list, for INT 15h E820h, E801h, 88h and for multiboot's memory map; and INT 15h AH=87h,
+ * The guest's memory map: one list, for INT 15h E820h, E801h, 88h and for multiboot's memory map; and INT 15h AH=87h,
  * which moves memory beyond 1 MiB.
  */
 #include <string.h>

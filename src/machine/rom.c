@@ -51,8 +51,8 @@ static uint16_t stub_service(struct rom *rom, uint8_t number)
   return start;
 }
 
-/* The service sets CF when it must be asked again: interrupts are let in first. `pause` is HLT or NOP. Returns where
- * the stub is; the instruction behind `pause` is at WAIT_RESUME from there. */
+/* A stub for a service that waits. The service sets CF to be called again; the stub enables interrupts first. `pause`
+ * is HLT or NOP. Returns the offset of the stub; the instruction after `pause` is WAIT_RESUME bytes further. */
 enum { WAIT_RESUME = 8 };
 static uint16_t stub_wait(struct rom *rom, uint8_t number, uint8_t pause)
 {

@@ -14,8 +14,8 @@ struct diff_page {
   const char *files[2]; /* as the user called them */
 };
 
-/* Compares the traces, thread by thread, and prints the result. Complains. Returns 0 if they are the same, 1 if they
- * differ, 2 if missing branches make that undecidable; or negative. */
+/* Compares the traces, thread by thread, and prints the result. Reports errors by message(). Returns 0 if they are the
+ * same, 1 if they differ, 2 if missing branches make that undecidable; or negative. */
 int diff_page_print(const struct diff_page *diff, const struct report_output *output, bool is_json);
 
 /* ---- two streams (diff_pair_page.c) ---- */

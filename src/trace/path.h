@@ -45,7 +45,7 @@ void path_walker_restart(struct path_walker *walker);
  * -EBADMSG, with none taken: the first entry makes no sense (of an event, its last word). That is so every time until
  * path_walker_restart is called; the caller then goes on behind that entry.
  *
- * What makes no sense: a number that has no step; a step of another path than the one that is running, if that is
+ * Invalid entries are: a number that has no step; a step of another path than the one that is running, if that is
  * known; a step whose path is not whole (no head, a count or a head that is wrong, a kind that is none); a head when
  * the running path does not end with LB_STEP_SILENT, or none is running and no branch is open; an event that passed
  * more steps than the running path has, or of a kind beyond LB_ENTRY_NOWHERE.

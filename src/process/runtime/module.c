@@ -150,7 +150,7 @@ void module_add(struct runtime *runtime, uint64_t start, uint64_t end, uint64_t 
     ways_publish(thread_self(), &added);
 }
 
-/* What lies behind the removed part is given up, too: it is seldom there. */
+/* Also drops the part of a module that lies after the removed range: such a part is rare. */
 void module_remove(struct runtime *runtime, uint64_t start, uint64_t end)
 {
   struct module_list *list = &runtime->modules;
@@ -167,8 +167,8 @@ void module_remove(struct runtime *runtime, uint64_t start, uint64_t end)
   }
 }
 
-/* What a snapshot has of an early module that is not there this time would never be used: units of other modules may
- * lead into it. */
+/* Discards a snapshot's units of an early module that this process has not mapped. Units of other modules may lead into
+ * them. */
 void module_enter(struct runtime *runtime)
 {
   struct module_list *list = &runtime->modules;

@@ -228,7 +228,7 @@ static void state_number(struct thread *thread)
 }
 
 /* The other regions that are used belong to threads of this process, or, if it is a child of vfork, to its parent. A
- * region that is just being made has a maker, who is there already. */
+ * region that is just being made is counted through the thread that makes it. */
 bool thread_is_alone(const struct thread *thread)
 {
   for (const struct thread *other = regions; other; other = other->next) {

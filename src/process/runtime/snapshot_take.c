@@ -80,7 +80,9 @@ static struct snapshot *parts_map(uint64_t size)
 
 /* ---- in the shared memory ---- */
 
-/* The first page of as many free ones; UINT32_MAX: there are not enough. */
+#define NO_PAGE UINT32_MAX
+
+/* Takes as many pages of the shared memory. Returns the first one, or NO_PAGE if there are not enough. */
 static uint32_t pages_take(const struct runtime *runtime, uint64_t size)
 {
   uint32_t used = __atomic_load_n(&runtime->control->snapshots_used, __ATOMIC_RELAXED);
@@ -88,7 +90,7 @@ static uint32_t pages_take(const struct runtime *runtime, uint64_t size)
 
   do {
     if (used > most || count > most - used)
-      return UINT32_MAX;
+      return NO_PAGE;
   } while (!__atomic_compare_exchange_n(&runtime->control->snapshots_used, &used, used + (uint32_t)count, false,
                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED));
   return used;
@@ -114,7 +116,7 @@ static void share(struct runtime *runtime, int fd, struct process_snapshot *slot
 {
   uint32_t page = pages_take(runtime, parts->size);
 
-  if (page == UINT32_MAX)
+  if (page == NO_PAGE)
     return;
   int64_t memory = kernel_map(0, parts->size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, snapshot_offset(runtime, page));
   if (is_failure(memory))
