@@ -18,6 +18,7 @@
 
 #include "process/command.h"
 #include "process/process.h"
+#include "process/processor.h"
 #include "process/resolve.h"
 #include "process/shared.h"
 
@@ -84,7 +85,8 @@ static void control_fill(const struct process *process, const struct process_opt
   const struct process_control control = {
     .magic = PROCESS_MAGIC,
     .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
-    .options = (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u),
+    .options =
+      (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u) | processor_options(),
     .part_size = process->part_size,
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,

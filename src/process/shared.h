@@ -54,6 +54,8 @@ enum process_option {
   PROCESS_NO_FOLLOW = 1 << 0, /* children run natively, not recorded */
   PROCESS_LOCKED = 1 << 1,    /* the parent holds a lock on the file as long as it exists */
   PROCESS_HOLD = 1 << 2,      /* a thread that a signal kills waits until it is released */
+  PROCESS_LOOP = 1 << 3,      /* the processor executes LOOP as fast as other branches */
+  PROCESS_RORX = 1 << 4,      /* it has RORX (BMI2) */
 };
 
 struct process_control {

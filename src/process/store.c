@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "process/process.h"
+#include "process/processor.h"
 #include "process/shared.h"
 #include "process/store_folder.h"
 
@@ -53,8 +54,8 @@ static uint64_t mix(uint64_t sum, uint64_t word)
   return (sum ^ word) * 0x9E3779B97F4A7C15 ^ sum >> 29;
 }
 
-/* Translations depend on every byte of the runtime. That they depend on the processor is not known; it costs nothing to
- * be careful. */
+/* Translations depend on every byte of the runtime, and on the instructions that it can use. That they depend on
+ * anything else of the processor is not known; it costs nothing to be careful. */
 static uint64_t version(void)
 {
   uint64_t sum = 0, word = 0;
@@ -71,7 +72,7 @@ static uint64_t version(void)
     sum = mix(mix(sum, a), (uint64_t)(c & ~bit_OSXSAVE) << 32 | d);
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
     sum = mix(sum, b);
-  return sum;
+  return mix(sum, processor_options());
 }
 
 void store_version(char *ret_name, size_t size)

@@ -153,16 +153,13 @@ static bool write_jump(struct translation *translation, uint64_t target, bool is
 
 /* ---- indirect branches and returns ---- */
 
-/* Continues where an indirect branch mostly goes. RCX holds the target; RCX and RDX are spilled. */
+/* Continues where an indirect branch mostly goes. RCX holds the target, and is spilled. */
 static void write_expected(struct translation *translation, uint64_t expected)
 {
   struct emitter *emitter = &translation->emitter;
 
-  emit_compare(emitter, expected);
-  emit_bytes(emitter, (const uint8_t[]){0xE3, 0x05, 0xE9}, 3); /* jrcxz hit; jmp stub */
-  emit_u32(emitter, 0);
+  emit_check(emitter, translation->runtime->options, expected);
   translation_add_stub(translation, true);
-  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
   emit_reload(emitter, GPR_RCX, STATE_SPILL_RCX);
   translation_end_segment(translation);
   translation_begin_segment(translation, expected);
@@ -174,8 +171,7 @@ static bool write_known_indirect(struct translation *translation, const uint8_t 
   uint64_t end = translation->address + translation->code.length;
   bool is_call = translation->code.flow == CODE_CALL_IND;
 
-  translation_add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX | PLACE_RDX);
-  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
+  translation_add_place(translation, emitter->at, PLACE_BRANCH | PLACE_RCX);
   emit_spill(emitter, GPR_RCX, STATE_SPILL_RCX);
   copy_target(emitter, &translation->code, bytes, translation->address);
   if (is_call)
@@ -229,7 +225,6 @@ static void write_pop(struct translation *translation, unsigned taken)
     emit_u32(emitter, 0x24A48D48); /* lea taken(%rsp), %rsp */
     emit_u32(emitter, taken);
   }
-  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
 }
 
 /* A return whose call is in the path, or that mostly goes to one address. */
@@ -252,6 +247,7 @@ static bool write_return(struct translation *translation, const uint8_t *bytes)
     return write_known_return(translation, expected, taken);
   }
   write_pop(translation, taken);
+  emit_spill(&translation->emitter, GPR_RDX, STATE_SPILL_RDX);
   translation_add_step(translation, LB_BRANCH_NEAR_RET, LB_STEP_SILENT, 0);
   translation_end_segment(translation);
   translation_write_take(translation);

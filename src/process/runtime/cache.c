@@ -97,7 +97,23 @@ static const uint8_t *in_reach(struct runtime *runtime, const uint8_t *site, con
   return stub;
 }
 
-/* Code for indirect branches. RCX holds the target; RCX and RDX are spilled. Any other target continues at `next`. */
+uint8_t *cache_write_way(const struct runtime *runtime, struct emitter *emitter, const struct way_parts *parts)
+{
+  const uint8_t *miss = emitter->at;
+
+  emit_address(emitter, GPR_RDX, parts->address);
+  emit_u32(emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx: the target again */
+  emit_address(emitter, GPR_RDX, parts->next);
+  emit_bytes(emitter, (const uint8_t[]){0xFF, 0xE2}, 2); /* jmp *%rdx */
+  uint8_t *entry = emitter->at;
+  emit_check_near(emitter, runtime->options, parts->address, miss);
+  emit_reload(emitter, GPR_RDX, STATE_SPILL_RDX);
+  emit_reload(emitter, GPR_RCX, STATE_SPILL_RCX);
+  emit_log(emitter, parts->head);
+  return entry;
+}
+
+/* The same for a unit that is there already, from anywhere. */
 static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, uint64_t next)
 {
   struct area *area;
@@ -105,18 +121,7 @@ static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, u
 
   if (!stub_begin(runtime, unit->code, false, &emitter, &area))
     return NULL;
-  uint8_t *entry = emitter.at;
-  emit_compare(&emitter, unit->address);
-  emit_byte(&emitter, 0xE3); /* jrcxz hit */
-  uint8_t *distance = emitter.at++;
-  emit_address(&emitter, GPR_RDX, unit->address);
-  emit_u32(&emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx: the target again */
-  emit_address(&emitter, GPR_RDX, next);
-  emit_bytes(&emitter, (const uint8_t[]){0xFF, 0xE2}, 2); /* jmp *%rdx */
-  *distance = (uint8_t)(emitter.at - distance - 1);
-  emit_reload(&emitter, GPR_RDX, STATE_SPILL_RDX);
-  emit_reload(&emitter, GPR_RCX, STATE_SPILL_RCX);
-  emit_log(&emitter, unit->head);
+  uint8_t *entry = cache_write_way(runtime, &emitter, &(struct way_parts){unit->address, unit->head, next});
   emit_jump(&emitter, unit->code);
   stub_end(area, &emitter);
   return entry;
@@ -151,11 +156,36 @@ static void lookup_clear(const struct thread *thread, bool is_wide)
     lookup.slots[i] = lookup.empty;
 }
 
+static uint64_t *slot_of(const struct lookup *lookup, uint64_t address)
+{
+  return &lookup->slots[address & (lookup->count - 1)];
+}
+
+uint64_t cache_slot(struct thread *thread, uint64_t address, bool is_wide)
+{
+  const struct lookup lookup = lookup_of(thread, is_wide);
+
+  age_enter(thread, true);
+  return *slot_of(&lookup, address);
+}
+
+void cache_publish_own(struct thread *thread, struct unit *unit, uint8_t *way, bool is_wide)
+{
+  const struct lookup lookup = lookup_of(thread, is_wide);
+  uint64_t *slot = slot_of(&lookup, unit->address);
+
+  if (*slot == lookup.empty) {
+    unit->indirect = way;
+    unit->is_indirect_wide = is_wide;
+  }
+  *slot = (uint64_t)way;
+}
+
 /* Enters the unit into the thread's lookup table. The slot's previous entry is chained after the new one. */
 void cache_publish(struct thread *thread, struct unit *unit, bool is_wide)
 {
   const struct lookup lookup = lookup_of(thread, is_wide);
-  uint64_t *slot = &lookup.slots[unit->address & (lookup.count - 1)];
+  uint64_t *slot = slot_of(&lookup, unit->address);
 
   age_enter(thread, true);
   uint8_t *way = unit->is_indirect_wide == is_wide ? unit->indirect : NULL;
@@ -172,7 +202,7 @@ void cache_publish(struct thread *thread, struct unit *unit, bool is_wide)
 void cache_offer(struct thread *thread, const struct way *way)
 {
   const struct lookup lookup = lookup_of(thread, way->is_wide);
-  uint64_t *slot = &lookup.slots[way->address & (lookup.count - 1)];
+  uint64_t *slot = slot_of(&lookup, way->address);
 
   if (*slot == lookup.empty)
     *slot = (uint64_t)way->code;
@@ -304,6 +334,7 @@ void cache_make_stale(struct runtime *runtime, struct unit *unit)
   unit->ask = ask_make(runtime, unit);
   stale_lead(unit, unit->ask);
   int64_t distance = unit->edge - 5 - (unit->code + 2);
+  runtime_assert(distance >= INT8_MIN);
   uint16_t jump = (uint16_t)(0xEB | (uint16_t)(distance & 0xFF) << 8); /* jmp to the jump before the unit */
   __atomic_store_n((uint16_t *)unit->code, jump, __ATOMIC_RELEASE);
   leads_undo(runtime, unit);

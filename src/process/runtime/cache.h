@@ -188,9 +188,25 @@ void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it
 void cache_forget(
   struct runtime *runtime); /* all units: threads that run them may go on, but lookups do not find them */
 
+/* Code by which indirect branches enter a unit (a way). RCX holds the target; RCX and RDX are spilled. If the target is
+ * the unit's address, the way logs the head and goes on behind its last byte; any other target continues at `next`.
+ * Returns the way's entry. */
+struct way_parts {
+  uint64_t address;
+  uint32_t head;
+  uint64_t next; /* code: the next way of the chain, or the one that leaves the cache */
+};
+
+uint8_t *cache_write_way(const struct runtime *runtime, struct emitter *emitter, const struct way_parts *parts);
+
+/* What the thread's wide or narrow lookup table has for the address: the `next` of a way that takes its place. */
+uint64_t cache_slot(struct thread *thread, uint64_t address, bool is_wide);
+
 /* The first lets indirect branches of this thread that use the wide or narrow lookup table find the unit without
- * leaving the cache. The second makes the tables empty. */
+ * leaving the cache; the second does so with a way that was written before the unit, whose `next` is what cache_slot
+ * gave. The third makes the tables empty. */
 void cache_publish(struct thread *thread, struct unit *unit, bool is_wide);
+void cache_publish_own(struct thread *thread, struct unit *unit, uint8_t *way, bool is_wide);
 void cache_lookup_init(struct thread *thread);
 void cache_offer(struct thread *thread, const struct way *way); /* if its slot is free */
 
@@ -233,9 +249,16 @@ uint64_t cache_memory(const struct runtime *runtime);
 
 /* ---- the unit at an executable address (translate.c) ---- */
 
-/* Translates a unit into that area, with the lock held. If it is made for an exit, the edge of that exit is before it.
- * Returns NULL if its first bytes cannot be read. */
-struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area);
+/* How the application comes to a unit. If the unit is made at that moment, the code that leads to it is right before
+ * it, so that no jump is between the two. */
+struct approach {
+  uint32_t step;             /* by this exit; 0: not by an exit */
+  bool is_indirect, is_wide; /* by an indirect branch, whose target was not in the narrow or in the wide lookup table */
+  bool is_published;         /* set: the lookup table has the unit now */
+};
+
+/* Translates a unit into that area, with the lock held. Returns NULL if its first bytes cannot be read. */
+struct unit *translate(struct thread *thread, uint64_t address, struct approach *approach, struct area *area);
 
 /* ---- code that changes (page.c) ---- */
 

@@ -38,9 +38,9 @@ static void dispatch_begin(struct thread *thread)
 }
 
 /* The unit at the address, or NULL if nothing can be executed there. Called between dispatch_begin and dispatch_end; an
- * age may end meanwhile. If the unit is translated now, it is made for the exit `edge_step`, provided that the exit is
- * of this age. */
-static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t edge_step)
+ * age may end meanwhile. If the unit is translated now, it is made for the exit by which the application came, provided
+ * that the exit is of this age. */
+static struct unit *unit_at(struct thread *thread, uint64_t address, struct approach *approach)
 {
   struct runtime *runtime = thread->runtime;
 
@@ -55,8 +55,10 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, uint32_t ed
     if (unit)
       cache_make_stale(runtime, unit);
     struct area *area = cache_area(runtime, address);
-    if (area)
-      return translate(thread, address, edge_step && age_has_step(runtime, edge_step) ? edge_step : 0, area);
+    if (area) {
+      approach->step = age_has_step(runtime, approach->step) ? approach->step : 0;
+      return translate(thread, address, approach, area);
+    }
     age_begin(thread);
   }
 }
@@ -77,7 +79,7 @@ static void dispatch_end(struct thread *thread, const struct unit *unit)
 void dispatch_to(struct thread *thread)
 {
   dispatch_begin(thread);
-  struct unit *unit = unit_at(thread, thread->state->rip, 0);
+  struct unit *unit = unit_at(thread, thread->state->rip, &(struct approach){0});
   dispatch_end(thread, unit);
   if (unit)
     log_put(thread, LB_ENTRY_ENTER | unit->head);
@@ -109,7 +111,7 @@ void dispatch_direct(void)
   log_put(thread, number);
   dispatch_begin(thread);
   uint32_t count = runtime->counts.units_made;
-  struct unit *unit = unit_at(thread, target, step->space == runtime->space ? number : 0);
+  struct unit *unit = unit_at(thread, target, &(struct approach){.step = step->space == runtime->space ? number : 0});
   if (unit && !unit->is_checked && age_has_step(runtime, number))
     cache_tie(runtime, number, unit, runtime->counts.units_made != count && unit->is_for_edge);
   bool is_tied = unit && step->next == unit->head;
@@ -218,9 +220,10 @@ static void dispatch_missed(bool is_wide)
   }
   if (state->rip >= VSYSCALL_PAGE && dispatch_vsyscall(thread))
     return;
+  struct approach approach = {.is_indirect = true, .is_wide = is_wide};
   dispatch_begin(thread);
-  struct unit *unit = unit_at(thread, state->rip, 0);
-  if (unit && !unit->is_checked)
+  struct unit *unit = unit_at(thread, state->rip, &approach);
+  if (unit && !unit->is_checked && !approach.is_published)
     cache_publish(thread, unit, is_wide);
   dispatch_end(thread, unit);
   if (unit)
@@ -247,7 +250,7 @@ void dispatch_stale(void)
 
   thread->state->rip = runtime->steps[head].from;
   dispatch_begin(thread);
-  struct unit *unit = unit_at(thread, thread->state->rip, 0);
+  struct unit *unit = unit_at(thread, thread->state->rip, &(struct approach){0});
   if (unit && age_has_step(runtime, head))
     cache_replace(runtime, &runtime->units[runtime->local[head].unit], unit);
   dispatch_end(thread, unit);

@@ -100,14 +100,96 @@ void emit_lookup(struct emitter *emitter, bool is_wide)
   emit_u32(emitter, REGION_NARROW);
 }
 
-/* Sets RCX to 0 if it holds the address. Destroys RDX. */
-void emit_compare(struct emitter *emitter, uint64_t address)
+/* ---- comparing ---- */
+
+/* Without flags, RCX can be compared only with 0, by JRCXZ, or with 1, by LOOP, which decrements it first. So a
+ * constant is added that makes it 0 or 1 if it holds the address. JRCXZ jumps if it is equal, LOOP if it is not. */
+
+/* LEA value(%rcx), %rcx; several of them if the value is large. */
+static void emit_add(struct emitter *emitter, int64_t value)
+{
+  int32_t part = value > INT32_MAX ? INT32_MAX : value < INT32_MIN ? INT32_MIN : (int32_t)value;
+
+  emit_bytes(emitter, (const uint8_t[]){0x48, 0x8D, 0x89}, 3);
+  emit_u32(emitter, (uint32_t)part);
+  if (part != value)
+    emit_add(emitter, value - part);
+}
+
+/* Brings the upper half of RCX down, whose lower half is 0: RORX $32, or BSWAP. The second function does the same with
+ * the value of that half. */
+static void emit_turn(struct emitter *emitter, unsigned options)
+{
+  if (options & PROCESS_RORX)
+    emit_bytes(emitter, (const uint8_t[]){0xC4, 0xE3, 0xFB, 0xF0, 0xC9, 0x20}, 6);
+  else
+    emit_bytes(emitter, (const uint8_t[]){0x48, 0x0F, 0xC9}, 3);
+}
+
+static uint32_t turned(uint32_t half, unsigned options)
+{
+  return options & PROCESS_RORX ? half : __builtin_bswap32(half);
+}
+
+/* An address is added in two halves: `low` makes the lower half of the address 0, and `rest` is its upper half then. */
+static int32_t low_of(uint64_t address)
+{
+  return (int32_t)(0 - (uint32_t)address);
+}
+
+static int64_t rest_of(uint64_t address, unsigned options)
+{
+  return turned((uint32_t)((address + (uint64_t)(int64_t)low_of(address)) >> 32), options);
+}
+
+/* LOOP skips the first three bytes of a NOP of eight bytes. The other five are the jump: a not-taken LOOP executes it
+ * as the address of the NOP's operand, and goes on behind it. */
+void emit_check(struct emitter *emitter, unsigned options, uint64_t address)
+{
+  int64_t equal = options & PROCESS_LOOP ? 1 : 0;
+
+  if (address <= INT32_MAX) {
+    emit_add(emitter, equal - (int64_t)address);
+  } else {
+    emit_add(emitter, low_of(address));
+    emit_turn(emitter, options);
+    emit_add(emitter, equal - rest_of(address, options));
+  }
+  if (options & PROCESS_LOOP)
+    emit_bytes(emitter, (const uint8_t[]){0xE2, 0x03, 0x0F, 0x1F, 0x84, 0xE9}, 6); /* loop miss; nopl; miss: jmp */
+  else
+    emit_bytes(emitter, (const uint8_t[]){0xE3, 0x05, 0xE9}, 3); /* jrcxz hit; jmp */
+  emit_u32(emitter, 0);
+}
+
+void emit_check_undo(struct emitter *emitter, unsigned options, uint64_t address)
 {
   if (address <= INT32_MAX) {
-    emit_bytes(emitter, (const uint8_t[]){0x48, 0x8D, 0x89}, 3); /* lea -address(%rcx), %rcx */
-    emit_u32(emitter, 0 - (uint32_t)address);
+    emit_add(emitter, (int64_t)address);
     return;
   }
-  emit_address(emitter, GPR_RDX, 0 - address);
+  emit_add(emitter, rest_of(address, options));
+  emit_turn(emitter, options);
+  emit_add(emitter, -(int64_t)low_of(address));
+}
+
+/* LEA to RCX of RCX less the value. Destroys RDX. */
+static void emit_subtract(struct emitter *emitter, uint64_t value)
+{
+  if (value <= INT32_MAX) {
+    emit_add(emitter, -(int64_t)value);
+    return;
+  }
+  emit_address(emitter, GPR_RDX, 0 - value);
   emit_u32(emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx */
+}
+
+void emit_check_near(struct emitter *emitter, unsigned options, uint64_t address, const uint8_t *miss)
+{
+  emit_subtract(emitter, options & PROCESS_LOOP ? address - 1 : address);
+  if (options & PROCESS_LOOP)
+    emit_byte(emitter, 0xE2); /* loop miss */
+  else
+    emit_bytes(emitter, (const uint8_t[]){0xE3, 0x02, 0xEB}, 3); /* jrcxz hit; jmp miss */
+  emit_byte(emitter, (unsigned)(miss - (emitter->at + 1)));
 }

@@ -89,7 +89,18 @@ void emit_exit_number(struct emitter *emitter, uint32_t number); /* into state->
 /* RCX holds the target; RCX and RDX are spilled. Jumps to the entry for indirect branches that one of the lookup tables
  * has for the target. */
 void emit_lookup(struct emitter *emitter, bool is_wide);
-void emit_compare(struct emitter *emitter, uint64_t address); /* RCX becomes 0 if it is the address; RDX is lost */
+
+/* Does RCX hold the address? `options` (enum process_option) says which instructions the processor has. If the answer
+ * is yes, none of this takes a branch on a processor with PROCESS_LOOP: taken branches fill the processor's table of
+ * branch targets, and a large program has more of them than the table has room for.
+ *
+ * emit_check: if it does, goes on behind this code, and RCX is lost. Else, jumps to where the last four bytes lead,
+ * which are 0 as yet; emit_check_undo then restores RCX. Both use RCX alone.
+ * emit_check_near: the same for code at `miss`, at most 100 bytes before it, where RCX plus the address is what RCX
+ * held. RDX is lost, too. */
+void emit_check(struct emitter *emitter, unsigned options, uint64_t address);
+void emit_check_undo(struct emitter *emitter, unsigned options, uint64_t address);
+void emit_check_near(struct emitter *emitter, unsigned options, uint64_t address, const uint8_t *miss);
 
 /* ---- the application's instructions (copy.c) ---- */
 

@@ -4,7 +4,8 @@
  * taken, through direct jumps and calls to where they lead, and through returns of calls that are in it; it ends with
  * an indirect branch, a system call, or when it is long enough. In the cache:
  *
- *   edge:     of the exit for which the unit is made: logs the step
+ *   edge:     of the exit for which the unit is made: logs the step. Or the way for the indirect branch for which it is
+ *             made: compares the target, logs the head
  *   entry:    the instructions; where the path can be left, a jump
  * and elsewhere, where it does not thin out what runs:
  *   stubs:    of exits that were never taken: leave_direct, with the number of the step. Once taken, they go to an edge
@@ -40,9 +41,9 @@ static void write_stub(const struct translation *translation, struct emitter *em
     translation->runtime->local[number].site = stub->site;
     return;
   }
+  emit_spill(emitter, GPR_RDX, STATE_SPILL_RDX);
   emit_log(emitter, number);
-  emit_address(emitter, GPR_RDX, translation->steps[stub->step - 1].to);
-  emit_u32(emitter, 0x110C8D48); /* lea (%rcx, %rdx), %rcx: the target again */
+  emit_check_undo(emitter, translation->runtime->options, translation->steps[stub->step - 1].to);
   emit_lookup(emitter, translation->runtime->counts.is_wide);
 }
 
@@ -157,11 +158,17 @@ static void translation_begin(struct translation *translation, struct area *area
 
   translation->edge = (uint8_t *)(((uint64_t)area->code + area->used + CACHE_ROOM + 3) & ~3ull);
   emitter->at = translation->edge;
+  translation->way = NULL;
   if (translation->self_step) {
     translation_write_take(translation);
     emit_log(emitter, translation->head + translation->self_step);
-  } else if (translation->edge_step) {
-    cache_write_edge(runtime, emitter, translation->edge_step, 0);
+  } else if (translation->approach->step) {
+    cache_write_edge(runtime, emitter, translation->approach->step, 0);
+  } else if (translation->approach->is_indirect) {
+    uint64_t next = cache_slot(translation->thread, translation->start, translation->approach->is_wide);
+
+    translation->way =
+      cache_write_way(runtime, emitter, &(struct way_parts){translation->start, translation->head, next});
   }
   if ((uint64_t)emitter->at % 2)
     emit_byte(emitter, 0x90);
@@ -206,7 +213,7 @@ static struct unit *translation_end(struct translation *translation, struct area
                       .size = (uint32_t)(translation->emitter.at - translation->entry),
                       .head = translation->head,
                       .uses_r11 = translation->uses_r11,
-                      .is_for_edge = translation->edge_step && !translation->self_step,
+                      .is_for_edge = translation->approach->step && !translation->self_step,
                       .place = first_place(runtime),
                       .place_count = (uint16_t)translation->place_count};
 
@@ -219,6 +226,10 @@ static struct unit *translation_end(struct translation *translation, struct area
   note_code(translation);
   area->used = (uint64_t)(translation->emitter.at - area->code);
   struct unit *kept = cache_add(runtime, area, &unit);
+  if (translation->way && !kept->is_checked) {
+    cache_publish_own(translation->thread, kept, translation->way, translation->approach->is_wide);
+    translation->approach->is_published = true;
+  }
   for (unsigned i = 0; i < translation->segment_count; i++)
     for (uint64_t at = page_down(translation->segments[i].start); at < translation->segments[i].end; at += PROCESS_PAGE)
       page_add_unit(runtime, at, (uint32_t)(kept - runtime->units));
@@ -264,12 +275,12 @@ static void translation_init(struct translation *translation, struct thread *thr
   translation->head = take_numbers(runtime, address);
 }
 
-struct unit *translate(struct thread *thread, uint64_t address, uint32_t edge_step, struct area *area)
+struct unit *translate(struct thread *thread, uint64_t address, struct approach *approach, struct area *area)
 {
   struct translation translation;
 
   translation_init(&translation, thread, address);
-  translation.edge_step = edge_step;
+  translation.approach = approach;
   translation_begin(&translation, area);
   int64_t result = recover_call(translate_all, &translation, &thread->recover);
   if (result == 0 && translation.wants_r11) {

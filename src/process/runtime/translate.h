@@ -34,8 +34,9 @@ struct translation {
   struct thread *thread;
   struct runtime *runtime;
   struct emitter emitter;
-  uint32_t edge_step; /* the exit that this unit is made for, 0: none */
+  struct approach *approach;
   uint8_t *edge, *entry;
+  uint8_t *way; /* for indirect branches, between the edge and the entry; NULL: none */
   unsigned instructions_most, steps_most;
   unsigned turns; /* of the loop so far */
   unsigned
