@@ -41,6 +41,11 @@ END
     'cases/signal-static nested' 'cases/process-static fork'; do
     echo "--env LBR_CACHE_SIZE=4000 $folder/$words"
   done
+  # The code for processors without the instructions that the runtime uses where it can.
+  for words in kinds kinds-pie signal-pie table-pie hello-dynamic jit-static recursion-static-pie signals-static \
+    'cases/code-static trampolines' 'cases/signal-static nested'; do
+    echo "--env LBR_PLAIN_CODE=1 $folder/$words"
+  done
   # The recorder does not register restartable sequences: libc goes another way.
   for words in 'state-static cpu-number' 'thread-static in-order' \
     'signal-static pending-thread'; do

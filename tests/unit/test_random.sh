@@ -61,6 +61,8 @@ for number in $(seq "$first" "$last"); do
   check "$number: a small cache" "$sources/compare" "$lbr" "$oracle" --env LBR_CACHE_SIZE=1 "$scratch/short"
   check "$number: a small cache, between signals" \
     "$sources/compare" "$lbr" "$oracle" --env LBR_CACHE_SIZE=10000 --storm x "$scratch/short"
+  check "$number: code for other processors, a small cache" "$sources/compare" "$lbr" "$oracle" --env LBR_PLAIN_CODE=1 \
+    --env LBR_CACHE_SIZE=10000 "$scratch/short"
   build long "$number" 50
   ./long >want
   "$lbr" run -- ./long x >got 2>&1
