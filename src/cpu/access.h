@@ -16,7 +16,8 @@
 uint64_t access_load_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, bool to_modify);
 void access_store_slow(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size, uint64_t value);
 
-/* Segment limit and rights of [offset, offset + size): raises #SS(0) or #GP(0). Returns the linear address. */
+/* Checks segment limit and rights for [offset, offset + size), and raises #SS(0) or #GP(0). Returns the linear
+ * address. */
 uint64_t access_linear_slow(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, unsigned access);
 
 static inline uint64_t access_linear(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size, unsigned access)
@@ -41,8 +42,8 @@ static inline struct cpu_tlb_entry *access_entry(struct cpu *cpu, uint64_t linea
   return &cpu->tlb[linear / PAGE_SIZE % TLB_ENTRIES];
 }
 
-/* The tag of an entry that serves all of [linear, linear + size): of a piece that crosses into the next page it is that
- * page's, which no entry of this one has. */
+/* The tag that an entry must have to serve all of [linear, linear + size). If the access crosses a page, this is the
+ * tag of the next page, which the entry of this page never has. */
 static inline uint64_t access_tag(uint64_t linear, unsigned size)
 {
   return (linear + size - 1) & ~PAGE_MASK;
@@ -56,7 +57,8 @@ static inline uint64_t access_fetch(const void *at, unsigned size)
   return value;
 }
 
-/* By linear address, with the rights of the current privilege level. `size` is 1, 2, 4 or 8 and best a constant. */
+/* Access by linear address, with the rights of the current privilege level. `size` is 1, 2, 4 or 8, preferably a
+ * constant. */
 static inline uint64_t access_load_linear(struct cpu *cpu, unsigned segment, uint64_t linear, unsigned size)
 {
   const struct cpu_tlb_entry *entry = access_entry(cpu, linear);
@@ -106,26 +108,27 @@ void access_write(struct cpu *cpu, unsigned segment, uint64_t offset, const void
  * check before they change something else. */
 void access_check_write(struct cpu *cpu, unsigned segment, uint64_t offset, unsigned size);
 
-/* Descriptor tables, task state segments, interrupt stacks: by linear address with supervisor rights whatever CPL is.
- * #PF of these has U = 0. */
+/* Access to descriptor tables, task state segments and interrupt stacks, by linear address, with supervisor rights at
+ * any CPL. A #PF of such an access has U = 0. */
 uint64_t access_load_system(struct cpu *cpu, uint64_t linear, unsigned size);
 void access_store_system(struct cpu *cpu, uint64_t linear, unsigned size, uint64_t value);
 void access_check_write_system(struct cpu *cpu, uint64_t linear, unsigned size);
 
-/* By physical address, A20 applied; may access devices. For SMM's state and page tables. */
+/* Access by physical address, with A20 applied, for SMM's state and page tables. It may reach devices. */
 uint64_t access_load_physical(struct cpu *cpu, uint64_t address, unsigned size);
 void access_store_physical(struct cpu *cpu, uint64_t address, unsigned size, uint64_t value);
 
-/* Bulk way of string instructions: host pointer to `linear` if its page may be read (written) directly, with the bytes
- * up to the page's end in *ret_size; NULL when the bytes must go one by one. Raises no fault. */
+/* Bulk access for string instructions. Returns a host pointer to `linear` if its page may be read (written) directly,
+ * and in *ret_size the number of bytes up to the page's end; NULL if the bytes must be accessed one by one. Raises no
+ * fault. */
 uint8_t *access_span(struct cpu *cpu, uint64_t linear, unsigned access, unsigned *ret_size);
 
-/* Forget translations: all, or those of one page, however large it was. */
+/* Discards translations: all of them, or those of one page of any size. */
 void access_flush(struct cpu *cpu, bool with_global);
-/* All except those of code, which stay valid. */
+/* Discards all translations except those of code, which stay valid. */
 void access_flush_data(struct cpu *cpu);
 void access_flush_page(struct cpu *cpu, uint64_t linear);
-/* Code was found in this physical page: writes to it must take the slow path. */
+/* Makes writes to this physical page, in which code was found, take the slow path. */
 void access_flush_writes(struct cpu *cpu, uint64_t physical);
 
 #endif

@@ -135,8 +135,8 @@ static const struct insn *run_end(struct cpu *cpu, const struct insn *insn)
   return transfer_sequential(cpu, insn);
 }
 
-/* Fetches up to 15 bytes, across the end of the page if necessary. Returns their number; without `wants_more` only
- * those of the first page. With it, raises the faults of fetching. */
+/* Fetches up to 15 bytes and returns their number. Without `wants_more` it stops at the end of the page. With it, it
+ * continues in the next page if necessary, and raises the faults of fetching there. */
 static unsigned fetch_bytes(struct cpu *cpu, uint64_t linear, uint64_t physical, uint8_t *bytes, bool wants_more,
                             uint64_t *ret_second)
 {
@@ -214,7 +214,7 @@ static void block_register(struct cpu *cpu, struct block *block)
 
     if (number == NO_PAGE)
       continue;
-    if (cache->pages[number] != block) { /* not its first page again */
+    if (cache->pages[number] != block) { /* its second page may be the same as its first */
       block->next_in_page[which] = cache->pages[number];
       cache->pages[number] = block;
     }

@@ -10,7 +10,7 @@
 
 #include "cpu/insn.h"
 
-#define BLOCK_MAX 32 /* instructions; one more closes it */
+#define BLOCK_MAX 32 /* instructions; an end marker follows them */
 
 struct block {
   uint64_t rip;
@@ -23,7 +23,7 @@ struct block {
   struct block *next_in_page[2];
   uint32_t mode;
   uint16_t count;
-  uint8_t reach; /* bytes behind the last that could turn the invalid bytes at its end into an instruction */
+  uint8_t reach; /* bytes after the last that could turn the invalid bytes at its end into an instruction */
   bool is_dead;
   struct insn insns[];
 };
@@ -35,13 +35,13 @@ void block_cache_free(struct block_cache *cache);
 /* For cpu->jumps. */
 struct block_jump *block_cache_jumps(struct block_cache *cache);
 
-/* The block at cpu->rip, decoded now if need be. Raises faults of fetching. */
+/* Returns the block at cpu->rip, and decodes it if necessary. Raises faults of fetching. */
 struct block *block_get(struct cpu *cpu);
 
-/* The same if it is there, else NULL; raises nothing. */
+/* Returns the block at cpu->rip if it is cached, else NULL. Raises no fault. */
 struct block *block_peek(struct cpu *cpu);
 
-/* A small table for indirect branches: the block that was found at an offset the last time. */
+/* A small table for indirect branches: it holds the block that was last found at an offset. */
 #define BLOCK_JUMPS 4096u
 struct block_jump {
   uint64_t rip;
@@ -56,21 +56,21 @@ static inline struct block_jump *block_jump_at(const struct cpu *cpu, uint64_t r
   return &cpu->jumps[(rip ^ rip >> 12) % BLOCK_JUMPS];
 }
 
-/* Is it the block at this offset, in the current code segment and mode? */
+/* Whether this is the block at this offset, in the current code segment and mode. */
 static inline bool block_is_at(const struct cpu *cpu, const struct block *block, uint64_t rip)
 {
   return block->rip == rip && block->mode == cpu->mode && block->cs_base == cpu->segment[CS].linear_base &&
          block->code_limit == cpu->code_limit;
 }
 
-/* Physical [address, address + size) within a page was or will be written: every processor discards the blocks there.
- */
+/* Makes every processor discard its blocks in physical [address, address + size), which lies within a page and was or
+ * will be written. */
 void block_invalidate(struct cpu *cpu, uint64_t address, unsigned size);
 
-/* Forget every block, of all that share the memory; only between blocks. */
+/* Discards every block of all processors that share the memory. Must be called between blocks. */
 void block_flush(struct cpu *cpu);
 
-/* Forget only the translations of fetches. */
+/* Discards only the translations of fetches. */
 void block_flush_fetches(struct cpu *cpu);
 
 /* Translations of linear pages of code that fetching has cached; for save.c. */
@@ -81,7 +81,7 @@ struct fetch {
 };
 struct fetch *block_fetches(struct cpu *cpu);
 
-/* True when the instruction's block was discarded while it runs: its own bytes may have changed. */
+/* Whether the instruction's block was discarded while it runs: its own bytes may have changed. */
 bool block_is_forgotten(const struct insn *insn);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The cache of blocks inside: block.c finds and builds them, block_forget.c removes them. No other file includes this.
+ * Internals of the block cache: block.c finds and builds blocks, block_forget.c removes them. No other file includes
+ * this.
  */
 #ifndef CPU_BLOCK_INSIDE_H
 #define CPU_BLOCK_INSIDE_H

@@ -10,14 +10,14 @@
 #include "cpu/insn.h"
 #include "cpu/system.h"
 
-/* #GP(0) unless CPL is 0. Real mode has CPL 0, virtual-8086 mode 3. */
+/* Raises #GP(0) unless CPL is 0. Real mode has CPL 0, virtual-8086 mode 3. */
 static inline void control_check_privilege(struct cpu *cpu)
 {
   if (cpu->cpl)
     fault_gp(cpu, 0);
 }
 
-/* SGDT, SIDT, SLDT, SMSW, STR above CPL 0: #GP(0) when the system forbids it. SDM vol. 3, 2.5: CR4.UMIP. */
+/* Raises #GP(0) for SGDT, SIDT, SLDT, SMSW and STR above CPL 0 if CR4.UMIP is set. SDM vol. 3, 2.5. */
 static inline void control_check_umip(struct cpu *cpu)
 {
   if (cpu->cpl && (cpu->cr4 & CR4_UMIP))
@@ -30,14 +30,14 @@ static inline bool control_is_canonical(uint64_t address)
   return (uint64_t)((int64_t)(address << 16) >> 16) == address;
 }
 
-/* EFER.LMA, and the recorder's view of it. */
+/* Sets EFER.LMA, and the recorder's view of it. */
 void system_set_long_mode(struct cpu *cpu, bool is_active);
 
 /* Bits of XCR0 and of CR4 that this CPU has. */
 uint64_t system_xcr0_bits(const struct cpu *cpu);
 uint32_t system_cr4_bits(const struct cpu *cpu);
 
-/* FS.base or GS.base alone, as MSRs and WRFSBASE write it. */
+/* Sets only FS.base or GS.base, as the MSRs and WRFSBASE do. */
 static inline void control_set_base(struct cpu *cpu, unsigned segment, uint64_t base)
 {
   cpu->segment[segment].base = base;
@@ -50,8 +50,8 @@ static inline uint64_t control_tsc(const struct cpu *cpu)
   return cpu_cycles(cpu) + cpu->tsc_offset;
 }
 
-/* msr_model.c: registers that are only there to be read and written. False: this CPU has none at that address, or it
- * cannot be written. */
+/* msr_model.c: registers that can be read and written but have no effect. Return false if this CPU has none at that
+ * address, or if it cannot be written. */
 bool msr_model_read(const struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
 bool msr_model_write(struct cpu *cpu, uint32_t msr, uint64_t value);
 void msr_model_reset(struct cpu *cpu);

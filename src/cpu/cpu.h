@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One x86 processor: an interpreter over decoded and cached blocks, whose every branch passes one seam (transfer.h) to
- * a recorder. This header is the interface for the rest of the machine: the state, the bus behind the processor,
- * functions that run it. The folder's other headers are its own.
+ * One x86 processor: an interpreter over decoded and cached blocks. Every branch is reported to a recorder in one place
+ * (transfer.h). This header is the interface for the rest of the machine: the state, the bus, and the functions that
+ * run the processor. The folder's other headers are private.
  *
- * The host gives RAM and a struct of callbacks; the processor allocates its block cache and translation caches once and
- * never trusts the guest. Time is counted in cycles of a simple model, so that a run is exactly repeatable.
+ * The host provides RAM and a struct of callbacks; the processor allocates its block cache and translation caches once
+ * and never trusts the guest. Time is counted in cycles of a simple model, so that a run is exactly repeatable.
  */
 #ifndef CPU_CPU_H
 #define CPU_CPU_H
@@ -27,11 +27,12 @@ struct insn;
 struct block_cache;
 struct block_jump;
 
-/* ---- what stands behind the processor ---- */
+/* ---- the bus ---- */
 
 enum cpu_access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_EXECUTE = 4 };
 
-/* Callbacks must not be NULL and may call cpu_set_line, cpu_signal, cpu_kick and the functions that look. */
+/* Callbacks must not be NULL. They may call cpu_set_line, cpu_signal, cpu_kick and the functions that only read
+ * state. */
 struct cpu_bus {
   void *data; /* handed to every callback */
   uint32_t (*in)(void *data, uint16_t port, unsigned size);
@@ -51,8 +52,8 @@ struct cpu_bus {
   void (*pmi)(void *data);                                       /* LVT performance counter entry; see lb_host.pmi */
   void (*ferr)(void *data);                                      /* FERR#: an unmasked x87 exception with CR0.NE = 0 */
   void (*message)(void *data, const struct lb_message *message); /* a branch trace message on the system bus */
-  /* The firmware's instruction (0F 3F nn in ROM) was executed: a service of the board in the host's code. `rip` already
-   * is behind it. */
+  /* Executes the firmware's instruction (0F 3F nn in ROM), which calls a service of the board in the host's code. `rip`
+   * is already past the instruction. */
   void (*service)(void *data, uint8_t number);
   /* A run ends before its next block while this is true: a signal handler or another thread may set it. May be NULL. */
   const atomic_bool *stop;
@@ -62,17 +63,17 @@ enum cpu_line { CPU_LINE_INTR };
 
 enum cpu_signal { CPU_NMI = 1, CPU_SMI = 2, CPU_INIT = 4 };
 
-/* Every taken branch and every event, as the recorder gets it, for a trace. */
+/* Receives every taken branch and every event, as the recorder gets them, for a trace. */
 typedef void cpu_listener(void *data, const struct lb_branch *branch);
 
 /* ---- the processor ---- */
 
 enum cpu_activity { CPU_RUNNING, CPU_HALTED, CPU_SHUTDOWN, CPU_WAIT_SIPI };
 
-/* In `watch`: the parts that want to be told of branches. */
+/* Bits of `watch`: the parts that want to be told of branches. */
 enum { WATCH_RECORDER = 1, WATCH_LISTENER = 2, WATCH_COUNTERS = 4, WATCH_FOLLOWER = 8 };
 
-/* Bits of `mode`, which is part of a block's identity: what decoding and handlers rely on. */
+/* Bits of `mode`: state that decoding and handlers rely on. `mode` is part of a block's identity. */
 enum {
   MODE_16 = 0,
   MODE_32 = 1,
@@ -82,14 +83,14 @@ enum {
   MODE_LONG = 1 << 3, /* EFER.LMA */
   MODE_USER = 1 << 4, /* CPL 3 */
   MODE_ONE = 1 << 5,  /* blocks of one instruction: the run loop must check something after each */
-  MODE_STEP = 1 << 6, /* the same, for a single step: past points */
-  MODE_FLAT = 1 << 7, /* outside 64-bit mode: DS, ES and SS are all of 4 GiB, to be read and written; ESP is 32 bits */
+  MODE_STEP = 1 << 6, /* blocks of one instruction for a single step: they ignore points */
+  MODE_FLAT = 1 << 7, /* outside 64-bit mode: DS, ES and SS are 4 GiB, readable and writable; ESP is 32 bits */
 };
 
-/* ---- where a debugger outside the guest wants it to stop ---- */
+/* ---- breakpoints and watchpoints of a debugger outside the guest ---- */
 
-/* A run ends before the instruction at `address` (ACCESS_EXECUTE; `size` is of no meaning), or after one that read or
- * wrote any of `size` bytes there (ACCESS_READ, ACCESS_WRITE, or both). Addresses are linear. */
+/* A run ends before the instruction at `address` (ACCESS_EXECUTE; `size` is ignored), or after one that read or wrote
+ * any of `size` bytes there (ACCESS_READ, ACCESS_WRITE, or both). Addresses are linear. */
 struct cpu_point {
   uint64_t address, size;
   uint8_t access;
@@ -102,8 +103,7 @@ struct cpu_hit {
   uint8_t kind;
   uint8_t access;    /* of CODE and DATA */
   uint8_t vector;    /* of EXCEPTION */
-  bool is_delivered; /* EXCEPTION: rip is at its handler; else at the instruction that raises it, and that will raise it
-                        again */
+  bool is_delivered; /* EXCEPTION: rip is at its handler; else at the instruction, which will raise it again */
   uint32_t error;    /* EXCEPTION: its error code */
   size_t point;      /* DATA: which one */
   uint64_t address;  /* CODE, DATA: linear; DATA: the first byte that is watched */
@@ -111,29 +111,29 @@ struct cpu_hit {
 
 #define TLB_ENTRIES 1024
 
-/* A page that the guest may access without further questions. Tags are linear page addresses; bit 0 set: none. */
+/* A page that the guest may access without further checks. Tags are linear page addresses; bit 0 set: none. */
 struct cpu_tlb_entry {
   uint64_t read, write;
   uintptr_t host;  /* host address = linear + host */
-  uint64_t unused; /* a power of two is found by a shift */
+  uint64_t unused; /* makes the size a power of two, so that an entry is found by a shift */
 };
 
 #define CPU_MODEL_MSRS 48
 
-/* What the processor has: bit n % 64 of word n / 64 for number n of enum cpu_feature (system.h). */
+/* Features of the processor: bit n % 64 of word n / 64 for number n of enum cpu_feature (system.h). */
 #define CPU_FEATURE_WORDS 2u
 struct cpu_features {
   uint64_t words[CPU_FEATURE_WORDS];
 };
 
 struct cpu {
-  /* first, what every instruction touches */
+  /* first, the state that every instruction uses */
   uint64_t r[CPU_REGISTERS];
   struct cpu_lazy lazy;
   const struct insn *at;     /* being executed */
   int64_t budget;            /* instructions left before the run loop checks for events again */
   struct cpu_tlb_entry *tlb; /* the one of the current privilege: tlbs[mode & MODE_USER ? 1 : 0] */
-  uint32_t generation;       /* links between blocks are good while it stays the same */
+  uint32_t generation;       /* links between blocks are valid while it stays the same */
   uint32_t mode;
   uint64_t code_limit;  /* last offset in CS; in 64-bit mode all ones */
   uint64_t stack_mask;  /* width of the stack pointer: 0xFFFF, 0xFFFFFFFF or all ones */
@@ -143,7 +143,7 @@ struct cpu {
   uint8_t outside; /* of lb_recorder_push: 0 in 64-bit mode, else 3 */
   struct cpu_segment segment[CPU_SEGMENTS];
 
-  uint64_t rip;    /* offset in CS; good outside blocks and after cpu_sync. transfer.c alone writes it to jump */
+  uint64_t rip;    /* offset in CS; valid outside blocks. Only transfer.c writes it to jump */
   uint32_t eflags; /* all but the arithmetic flags (lazy); flags_get joins them */
   struct cpu_table gdtr, idtr;
   uint32_t cr0, cr4;
@@ -159,7 +159,7 @@ struct cpu {
   uint64_t mtrr[2 * 16 + 11 + 2];     /* msr.c's own */
   uint64_t model_msr[CPU_MODEL_MSRS]; /* those of msr_model.def that are kept */
   uint64_t monitor_address;           /* line of 64 bytes; bits: idle.c */
-  uint64_t monitor_sum;               /* of what the line held */
+  uint64_t monitor_sum;               /* checksum of the line's contents */
   uint64_t tsc_adjust, misc_enable, hwcr, syscfg, random;
   struct {
     uint64_t rip, retired; /* the last IN or OUT, for SMM's I/O restart */
@@ -170,34 +170,34 @@ struct cpu {
   /* between instructions */
   uint8_t activity; /* enum cpu_activity */
   uint8_t lines;    /* 1 << enum cpu_line */
-  uint8_t signals;  /* enum cpu_signal bits that wait */
-  uint16_t startup; /* vector of a SIPI that came while INIT waited, | 0x100; or 0 */
+  uint8_t signals;  /* pending signals: enum cpu_signal bits */
+  uint16_t startup; /* vector of a SIPI that arrived while INIT was pending, | 0x100; or 0 */
   uint8_t shadow;   /* SHADOW_ bits: the next instruction is protected from interrupts */
   bool is_nmi_blocked, is_in_smm, is_smi_blocked;
   bool is_spinning; /* the last instruction jumped to itself */
   bool had_tf;      /* TF was 1 when the instruction began */
   bool was_event;   /* the instruction ended in an interrupt handler: no single-step trap */
   bool is_kicked;
-  bool has_paused;     /* PAUSE: others may run, where there are any */
+  bool has_paused;     /* PAUSE: other processors may run, if there are any */
   bool is_alone;       /* the next instruction is a block of its own: fault_unless_alone */
   uint32_t debug_due;  /* bits of DR6 for a #DB after this instruction */
   uint8_t dr_access;   /* data or I/O breakpoints are enabled: bit per debug register; DR_ACCESS_POINTS: data points */
   uint8_t dr_code;     /* code breakpoints are enabled: bit per debug register */
-  bool progress_is_on; /* counters are programmed: tell the recorder after each instruction, */
-  bool counts_blocks;  /* or after several blocks; */
-  bool counts_cache;   /* one counts cache references or misses: every access takes the slow path, */
-  bool counts_inserts; /* or records of the LBR stack, */
-  bool counts_metrics; /* or slots by their category */
+  bool progress_is_on; /* counters are programmed: progress is reported to the recorder after each instruction */
+  bool counts_blocks;  /* progress is reported only after several blocks */
+  bool counts_cache;   /* a counter counts cache references or misses: every access takes the slow path */
+  bool counts_inserts; /* a counter counts records of the LBR stack */
+  bool counts_metrics; /* a counter counts slots by category */
 
   /* a debugger outside the guest: point.c */
   struct cpu_point *points;
   size_t point_count, code_points;
   uint32_t catches; /* exceptions: 1 << vector */
-  uint32_t held;    /* state that the run loop has removed for the instruction: shadow, RF */
+  uint32_t held;    /* state that the run loop cleared before the instruction: shadow, RF */
   bool is_stepping;
   struct cpu_hit hit;
 
-  /* an exception on its way */
+  /* the exception that is raised or delivered */
   struct {
     uint8_t vector;
     bool has_error;
@@ -208,7 +208,7 @@ struct cpu {
   } fault;
   jmp_buf door;
 
-  unsigned number; /* among those that share the memory; its first APIC ID; 0 is the bootstrap processor */
+  unsigned number; /* index among those that share the memory, and initial APIC ID; 0 is the bootstrap processor */
   const struct lb_cpu *model;
   struct cpu_features features;
   struct lb_recorder recorder;
@@ -223,8 +223,8 @@ struct cpu {
   struct block_cache *blocks;
   struct block_jump *jumps;      /* the block cache's */
   struct cpu_tlb_entry *tlbs[3]; /* supervisor, user, and one that stays empty: every access takes the slow path */
-  uint16_t keys_cached[2];       /* protection keys of pages of the supervisor and of the user in them */
-  uint8_t tlb_shift;             /* of the largest page that they have a part of, 0 for none: see access_flush_page */
+  uint16_t keys_cached[2];       /* protection keys of the supervisor's and the user's pages in `tlbs` */
+  uint8_t tlb_shift;             /* of the largest page with entries in `tlbs`, 0 for none: see access_flush_page */
 
   /* time */
   uint64_t retired_base; /* instructions retired before the current budget was given */
@@ -233,7 +233,7 @@ struct cpu {
   uint64_t extra_cycles; /* cycles beyond one per instruction: mispredictions and idle time */
   uint64_t reported;     /* cycles that were reported to the recorder */
   uint64_t reported_retired;
-  uint64_t spins, spin_retired; /* jumps to itself in a row, and when the last one was */
+  uint64_t spins, spin_retired; /* consecutive jumps to itself, and when the last one was */
   uint64_t eventing_ip;         /* linear address of the instruction that is running, while counters run */
   struct lb_progress progress;  /* of the instruction that is running */
 
@@ -246,28 +246,30 @@ enum { SHADOW_STI = 1, SHADOW_MOV_SS = 2 };
 
 #define STARTUP_WAITS 0x100u /* in `startup` */
 
-/* What cpu_run returns. */
+/* Reasons why cpu_run returns. */
 enum cpu_stop {
-  CPU_STOP_BUDGET,        /* so many instructions were executed, or cpu_kick was called */
+  CPU_STOP_BUDGET,        /* the budget of instructions is used up, or cpu_kick was called */
   CPU_STOP_HALTED,        /* HLT, MWAIT: waits for an interrupt */
   CPU_STOP_SPINNING,      /* jumps to itself: waits for an interrupt */
-  CPU_STOP_SHUTDOWN,      /* triple fault; `reason` says how it came */
+  CPU_STOP_SHUTDOWN,      /* triple fault; `reason` says how it arose */
   CPU_STOP_UNIMPLEMENTED, /* an instruction that this interpreter lacks; `reason` names it; rip is at it */
   CPU_STOP_POINT,         /* a debugger's point or step: `hit` says why */
 };
 
-/* Makes a processor of the catalogue, reset. `memory` and the bus' data must live as long. Several may share a memory,
- * if they run in turn: the first is the bootstrap processor, the others wait for a startup IPI after a reset. Returns
- * 0, -ENOMEM, -E2BIG for more than MEMORY_CPUS of them, or LB_E_NO_UNIT when the CPU has no recording unit. */
+/* Makes a processor of the catalogue, in its reset state. `memory` and the bus' data must outlive it. Several
+ * processors may share a memory if they run in turns: the first is the bootstrap processor, the others wait for a
+ * startup IPI after a reset. Returns 0, -ENOMEM, -E2BIG for more than MEMORY_CPUS of them, or LB_E_NO_UNIT when the CPU
+ * has no recording unit. */
 int cpu_new(const struct lb_cpu *model, struct memory *memory, const struct cpu_bus *bus, uint32_t recorder_options,
             struct cpu **ret_cpu);
 void cpu_free(struct cpu *cpu);
 
-/* The processor's state as bytes, its recorder, predictor and cached translations included, between two runs: writes at
- * most `size` of them and returns how many there are. cpu_load takes such bytes, which may be forged, into a processor
- * that was just made by the same cpu_new, after its memory was filled; RAM, lines and time of the rest of the machine
- * are the caller's. Decoded blocks are not saved: code is decoded again. Returns 0; LB_E_TRUNCATED; LB_E_DAMAGED;
- * LB_E_OTHER_HOST when the processor has other instructions on this host. After a failure it may only be freed. */
+/* Between two runs, cpu_save writes the processor's state, including its recorder, predictor and cached translations,
+ * to at most `size` bytes, and returns how many bytes the state has. cpu_load loads such bytes, which may be forged,
+ * into a processor that the same cpu_new has just made, after its memory was filled. The caller saves RAM, lines and
+ * time of the rest of the machine. Decoded blocks are not saved: code is decoded again. cpu_load returns 0;
+ * LB_E_TRUNCATED; LB_E_DAMAGED; LB_E_OTHER_HOST when the processor has other instructions on this host. After a failure
+ * it may only be freed. */
 size_t cpu_save(struct cpu *cpu, void *bytes, size_t size);
 int cpu_load(struct cpu *cpu, const void *bytes, size_t size);
 
@@ -277,76 +279,80 @@ void cpu_reset(struct cpu *cpu, bool is_warm);
 /* Runs until about `instructions` have retired or something else ends it. */
 enum cpu_stop cpu_run(struct cpu *cpu, uint64_t instructions);
 
-/* Runs one instruction, past a code point, one element of a string instruction that repeats; or, if an interrupt or
- * exception comes instead, up to its handler. Returns CPU_STOP_POINT with CPU_HIT_STEP or another reason for the stop;
- * HALTED: the processor waits. */
+/* Runs one instruction, or one element of a repeated string instruction, and ignores a code point there. If an
+ * interrupt or exception comes instead, it runs up to its handler. Returns CPU_STOP_POINT with CPU_HIT_STEP or another
+ * reason for the stop, or CPU_STOP_HALTED if the processor waits. */
 enum cpu_stop cpu_step(struct cpu *cpu);
 
-/* Sets the points, instead of those before, and the exceptions (1 << vector) before whose delivery a run ends. Between
- * runs. Returns 0 or -ENOMEM. */
+/* Between runs: cpu_set_points replaces the points and returns 0 or -ENOMEM. cpu_catch sets the exceptions, as bits
+ * 1 << vector, before whose delivery a run ends. */
 int cpu_set_points(struct cpu *cpu, const struct cpu_point *points, size_t count);
 void cpu_catch(struct cpu *cpu, uint32_t vectors);
 
-/* From callbacks: end the run soon, because the host's plans have changed. */
+/* From callbacks: ends the run soon, because the host's schedule has changed. */
 void cpu_kick(struct cpu *cpu);
 
-/* A #DB with these bits of DR6 is due after the current instruction. */
+/* Makes a #DB with these bits of DR6 due after the current instruction. */
 void cpu_trap(struct cpu *cpu, uint32_t bits);
 
 void cpu_set_line(struct cpu *cpu, enum cpu_line line, bool is_high);
 void cpu_signal(struct cpu *cpu, enum cpu_signal signal);
 void cpu_start(struct cpu *cpu, uint8_t vector); /* SIPI */
 
-/* Time in cycles, now, also in the middle of a run; and time that passes while nothing runs. */
+/* The current time in cycles and the retired instructions, also in the middle of a run. cpu_idle advances the time
+ * while nothing runs. */
 uint64_t cpu_cycles(const struct cpu *cpu);
 uint64_t cpu_retired(const struct cpu *cpu);
 void cpu_idle(struct cpu *cpu, uint64_t cycles);
-/* From callbacks: the current instruction takes so many cycles more. */
+/* From callbacks: makes the current instruction take this many more cycles. */
 void cpu_work(struct cpu *cpu, uint64_t cycles);
-/* Other processors ran up to this time while this one did not run: neither its counters nor the clock of records
- * advanced. */
+/* Advances the time of a processor that did not run while others ran up to `until`. Its counters and the clock of
+ * records do not advance. */
 void cpu_stand(struct cpu *cpu, uint64_t until);
-/* If MWAIT waits and another agent wrote its line, or a masked interrupt ends the wait: the processor runs on. */
+/* Ends an MWAIT if another agent wrote the monitored line, or if a masked interrupt ends the wait. */
 void cpu_look_at_monitor(struct cpu *cpu);
 
-/* True when an interrupt could wake it: IF, or a line that cannot be masked, or an MWAIT that looks at no mask. */
+/* Whether an interrupt could wake the processor: IF is 1, a signal that cannot be masked is pending, or MWAIT ignores
+ * the mask. */
 bool cpu_is_interruptible(const struct cpu *cpu);
 
 /* Recomputes everything that depends on registers; to be called after a loader or a debugger changed them. */
 void cpu_changed(struct cpu *cpu);
 
-/* RFLAGS, whole. */
+/* All of RFLAGS. */
 uint64_t cpu_flags(const struct cpu *cpu);
 void cpu_set_flags(struct cpu *cpu, uint64_t flags);
 
 /* Sets the function that is told of every branch; NULL: none. */
 void cpu_listen(struct cpu *cpu, cpu_listener *listener, void *data);
-/* A second such function, for a debugger's branch history: it is told of #DB, too. */
+/* Sets a second such function, for a debugger's branch history. It is told of #DB, too. */
 void cpu_follow(struct cpu *cpu, cpu_listener *follower, void *data);
 
-/* What MOV to CR0, CR2, CR3, CR4 and CR8, loads of ES, SS, DS, FS and GS (of CS in real mode), RDMSR and WRMSR at CPL 0
- * do; for a debugger, between runs. Return 0 or true; -EINVAL or false where the instruction would fault: nothing has
- * changed. */
+/* For a debugger, between runs: do the same as MOV to CR0, CR2, CR3, CR4 and CR8, loads of ES, SS, DS, FS and GS (of CS
+ * in real mode), RDMSR and WRMSR at CPL 0. Return 0 or true. If the instruction would fault, they return -EINVAL or
+ * false and change nothing. */
 int cpu_set_control(struct cpu *cpu, unsigned number, uint64_t value);
 int cpu_load_segment(struct cpu *cpu, unsigned number, uint16_t selector);
 bool cpu_read_msr(struct cpu *cpu, uint32_t msr, uint64_t *ret_value);
 bool cpu_write_msr(struct cpu *cpu, uint32_t msr, uint64_t value);
 
-/* Guest memory by linear address as a debugger sees it: no faults, no accessed bits. Returns bytes done. */
+/* Read and write guest memory by linear address as a debugger does: no faults, no accessed bits. Return the bytes
+ * done. */
 size_t cpu_peek(struct cpu *cpu, uint64_t linear, void *bytes, size_t size);
 size_t cpu_poke(struct cpu *cpu, uint64_t linear, const void *bytes, size_t size);
 
-/* Translates a linear address by paging: its physical address, or -1; `ret_bits` gets LB_DS_PAGE_ bits, may be NULL. */
+/* Translates a linear address by paging. Returns its physical address, or -1. `ret_bits`, which may be NULL, gets
+ * LB_DS_PAGE_ bits. */
 uint64_t cpu_translate(struct cpu *cpu, uint64_t linear, unsigned *ret_bits);
 
 /* Loads a segment register as real mode does; for loaders and firmware. */
 void cpu_load_real_segment(struct cpu *cpu, unsigned number, uint16_t selector);
-/* Loads flat segments and protected mode, as a multiboot loader hands over. */
+/* Enters protected mode with flat segments, the state in which a multiboot loader starts a kernel. */
 void cpu_enter_flat_protected(struct cpu *cpu, uint32_t eip);
-/* Jumps, as the board's power-on does; not a branch. */
+/* Sets RIP, as the board's power-on does. This is not a branch. */
 void cpu_set_rip(struct cpu *cpu, uint64_t rip);
 
-/* Does the interpreter know the instruction at `linear`? One line of text for reports. */
+/* Disassembles the instruction at `rip` to one line of text, for reports. Returns its length, or negative. */
 int cpu_disassemble(struct cpu *cpu, uint64_t rip, char *text, size_t size);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * CPUID as the real part behind a CPU of the catalogue (generation.def) answers it, limited to what is implemented:
- * features of feature.def, cores of one thread in one package, caches and frequencies of a model, and the catalogue's
- * data on the recording unit. SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
+ * CPUID as answered by the real part that represents a CPU of the catalogue (generation.def), limited to what is
+ * implemented: features of feature.def, cores of one thread in one package, caches and frequencies of a model, and the
+ * catalogue's data on the recording unit. SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
  */
 #include "cpu/control.h"
 #include "cpu/generation.h"
@@ -62,7 +62,7 @@ static void brand_give(const struct cpu *cpu, uint32_t leaf, uint32_t r[4])
     r[i] = four_bytes(brand + 16 * (leaf - LEAF_BRAND) + 4 * i);
 }
 
-/* ---- how many ---- */
+/* ---- number of processors ---- */
 
 static unsigned processors(const struct cpu *cpu)
 {

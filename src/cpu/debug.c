@@ -15,7 +15,7 @@
 /* R/W field of DR7. */
 enum { BREAK_EXECUTE, BREAK_WRITE, BREAK_IO, BREAK_ACCESS };
 
-/* ---- what DR7 says ---- */
+/* ---- fields of DR7 ---- */
 
 static unsigned break_type(const struct cpu *cpu, unsigned number)
 {

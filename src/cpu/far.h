@@ -81,10 +81,11 @@ static inline bool code_is_64(const struct cpu *cpu, const struct descriptor *de
 /* #GP(0) when the offset is outside the limit, or not canonical for 64-bit code. */
 void code_check_offset(struct cpu *cpu, const struct descriptor *code, uint64_t offset);
 
-/* The code segment of a gate: not null, in its table, code, not less privileged, 64-bit in IA-32e mode, present. */
+/* Fetches the code segment of a gate, which must be: not null, in its table, code, not less privileged, 64-bit in
+ * IA-32e mode, present. */
 struct descriptor code_fetch_by_gate(struct cpu *cpu, uint16_t selector);
 
-/* The code segment of RETF and IRET: by the selector's RPL. */
+/* Fetches the code segment that RETF or IRET returns to, by the selector's RPL. */
 struct descriptor code_fetch_to_return(struct cpu *cpu, uint16_t selector);
 
 /* Loads CS; its RPL becomes the new privilege level. */
@@ -117,10 +118,10 @@ static inline void frame_add(struct frame *frame, uint64_t value)
 
 /* The stack in use, for code that stays at this privilege level. */
 struct frame_stack frame_stack_current(struct cpu *cpu, bool is_64);
-/* That of a more privileged level, from the TSS; in IA-32e mode also by IST. Raises #TS, #SS. */
+/* The stack of a more privileged level, from the TSS; in IA-32e mode also by IST. Raises #TS, #SS. */
 struct frame_stack frame_stack_inner(struct cpu *cpu, unsigned dpl);
 struct frame_stack frame_stack_inner_64(struct cpu *cpu, unsigned dpl, unsigned ist);
-/* That of RETF and IRET to privilege level `rpl`. Raises #GP, #SS. */
+/* The stack that RETF or IRET to privilege level `rpl` switches to. Raises #GP, #SS. */
 struct frame_stack frame_stack_outer(struct cpu *cpu, uint16_t selector, uint64_t pointer, unsigned rpl, bool is_64);
 
 /* Raises #SS or #PF when the frame cannot be written. */
@@ -128,18 +129,19 @@ void frame_check(struct cpu *cpu, const struct frame_stack *stack, const struct 
 /* Sets the accessed bits of the descriptors that are about to be loaded; this is the last step that may fault (a GDT
  * that cannot be written). */
 void frame_mark(struct cpu *cpu, struct frame_stack *stack, struct descriptor *code);
-/* Writes a frame that was checked. Then the stack comes into use. */
+/* frame_write writes a frame that was checked. frame_use then switches to the stack. */
 void frame_write(struct cpu *cpu, struct frame_stack *stack, const struct frame *frame);
 void frame_use(struct cpu *cpu, const struct frame_stack *stack);
 
-/* ES, DS, FS and GS that the new, less privileged level may not use become null. */
+/* Makes those of ES, DS, FS and GS null that the new, less privileged level may not use. */
 void frame_drop_segments(struct cpu *cpu, unsigned cpl);
 
 /* ---- tasks ---- */
 
 enum task_cause { TASK_JUMP, TASK_CALL, TASK_RETURN, TASK_EVENT };
 
-/* The TSS that a JMP, CALL or task gate names: must be available (for IRET: busy) and present, else `exception`. */
+/* Fetches the TSS that a JMP, CALL or task gate names. It must be available (for IRET: busy) and present, else
+ * `exception` is raised. */
 struct descriptor task_fetch(struct cpu *cpu, uint16_t selector, enum task_cause cause);
 
 /* Leaves the task, saving its state with `eip` and `eflags` in the TSS, and enters the other. `kind` is

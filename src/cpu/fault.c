@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The exit of an instruction that faults. See fault.h.
+ * How a faulting instruction exits. See fault.h.
  */
 #include "cpu/fault.h"
 

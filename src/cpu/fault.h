@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The only way by which an instruction is left unfinished. The run loop delivers the exception (interrupt.c).
+ * Faults: the only way to leave an instruction unfinished. The run loop delivers the exception (interrupt.c).
  */
 #ifndef CPU_FAULT_H
 #define CPU_FAULT_H
@@ -28,8 +28,8 @@ enum cpu_exception {
   EXCEPTION_XM = 19,
 };
 
-/* Raises a fault of the current instruction. `error` is pushed by those vectors that have an error code. #PF wants CR2
- * set before; #DB as a fault wants its DR6 bits in cpu->debug_due. */
+/* Raises a fault of the current instruction. `error` is pushed for vectors that have an error code. The caller sets CR2
+ * before a #PF, and puts the DR6 bits of a #DB that is a fault into cpu->debug_due. */
 _Noreturn void fault_raise(struct cpu *cpu, enum cpu_exception vector, uint32_t error);
 
 _Noreturn static inline void fault_gp(struct cpu *cpu, uint32_t error)
@@ -42,11 +42,12 @@ _Noreturn static inline void fault_ud(struct cpu *cpu)
   fault_raise(cpu, EXCEPTION_UD, 0);
 }
 
-/* The instruction is about to do something that the run loop must handle right after it, such as writing to a device.
- * Unless it is the last of its block, it starts again, as a block of its own. Nothing may be committed yet. */
+/* Called when an instruction is about to do something that the run loop must handle right after it, such as writing to
+ * a device. Unless the instruction is the last of its block, it restarts as a block of its own. Nothing may be
+ * committed yet. */
 void fault_unless_alone(struct cpu *cpu);
 
-/* The instruction is one that this interpreter lacks although the CPU has it: ends the run. */
+/* Ends the run at an instruction that the CPU has but this interpreter lacks. */
 _Noreturn void fault_unimplemented(struct cpu *cpu, const char *what);
 
 #endif

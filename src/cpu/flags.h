@@ -24,7 +24,7 @@ static inline void flags_carries(struct cpu *cpu, uint64_t a, uint64_t b, uint64
   cpu->lazy.fix = (uint32_t)((a ^ b ^ result) & FLAG_AF);
 }
 
-/* result = a + b, or a + b + CF; cut to size or not. */
+/* result = a + b, or a + b + CF; truncated to size or not. */
 static inline void flags_add(struct cpu *cpu, uint64_t a, uint64_t b, uint64_t result, unsigned size)
 {
   flags_carries(cpu, a, b, result, (a & b) | ((a | b) & ~result), size);
@@ -36,8 +36,8 @@ static inline void flags_sub(struct cpu *cpu, uint64_t a, uint64_t b, uint64_t r
   flags_carries(cpu, a, b, result, (~a & b) | ((~a | b) & result), size);
 }
 
-/* The same where `a` and `b` have no bits beyond their size and `result` is their sum or difference in 64 bits: then
- * a ^ b ^ result is what was carried into each bit, and into the one behind the last. */
+/* The same where `a` and `b` have no bits beyond their size and `result` is their sum or difference in 64 bits: then a
+ * ^ b ^ result has the carries into each bit, and into the one after the last. */
 static inline void flags_whole(struct cpu *cpu, uint64_t a, uint64_t b, uint64_t result, bool is_add, unsigned size)
 {
   if (size == 8) {
@@ -60,7 +60,7 @@ static inline void flags_logic(struct cpu *cpu, uint64_t result, unsigned size)
   cpu->lazy.fix = 0;
 }
 
-/* SF, ZF, PF by the result; CF, OF and AF as told. For shifts, rotates, multiplications. */
+/* Sets SF, ZF and PF by the result, and CF, OF and AF as given. For shifts, rotates, multiplications. */
 static inline void flags_result(struct cpu *cpu, uint64_t result, unsigned size, bool cf, bool of, bool af)
 {
   cpu->lazy.result = flags_extend(result, size);
@@ -98,7 +98,7 @@ static inline bool flags_af(const struct cpu *cpu)
   return cpu->lazy.fix & FLAG_AF;
 }
 
-/* CF and OF alone, the others stay. */
+/* Sets CF and OF; the others stay. */
 static inline void flags_set_cf_of(struct cpu *cpu, bool cf, bool of)
 {
   cpu->lazy.carry = (uint64_t)cf << 63 | (uint64_t)(cf ^ of) << 62;
@@ -124,8 +124,8 @@ static inline void flags_set_arithmetic(struct cpu *cpu, uint32_t flags)
   flags_set_cf_of(cpu, flags & FLAG_CF, flags & FLAG_OF);
 }
 
-/* RFLAGS, whole. Writing through flags_set does what POPF's bits allow is the caller's business; everything follows
- * (TF and the like take effect when the handler leaves its block). */
+/* Read and write all of RFLAGS. The caller of flags_set decides which bits may change, as for POPF. TF and similar bits
+ * take effect when the handler leaves its block. */
 static inline uint32_t flags_get(const struct cpu *cpu)
 {
   return (cpu->eflags & ~FLAGS_ARITHMETIC) | flags_arithmetic(cpu) | FLAG_1;

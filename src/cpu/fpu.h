@@ -19,7 +19,7 @@ struct fpu {
   /* x87: physical registers, 80 bits in the first ten bytes; ST(i) is st[(top + i) & 7]. MMX registers are the first
    * eight bytes of st[0] to st[7]. */
   _Alignas(16) uint8_t st[8][16];
-  uint16_t control, status; /* status without TOP, which is apart */
+  uint16_t control, status; /* status without TOP, which is separate */
   uint8_t top;
   uint8_t tags; /* bit per physical register: 1 not empty (as FXSAVE's abridged tag word) */
   uint16_t opcode, instruction_selector, data_selector;

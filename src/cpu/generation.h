@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The part that a CPU of the catalogue is, for CPUID and for the features of its generation: generation.def.
+ * The real part that represents a CPU of the catalogue, for CPUID and for the features of its generation:
+ * generation.def.
  */
 #ifndef CPU_GENERATION_H
 #define CPU_GENERATION_H

@@ -66,7 +66,7 @@ const struct insn *control_hlt(struct cpu *cpu, const struct insn *insn)
 #define MONITOR_LINE UINT64_C(64)
 #define MONITOR_ARMED UINT64_C(1)   /* by MONITOR */
 #define MONITOR_WAITING UINT64_C(2) /* MWAIT waits */
-#define MONITOR_MASKED UINT64_C(4)  /* an interrupt ends it although it is masked */
+#define MONITOR_MASKED UINT64_C(4)  /* an interrupt ends the wait even if it is masked */
 #define MONITOR_BITS UINT64_C(7)
 
 /* A checksum of the line: MWAIT compares it and so detects a store since MONITOR. */
@@ -114,9 +114,9 @@ static bool is_deep(uint32_t hint)
   return state != 0 && state != 0xF;
 }
 
-/* MWAIT does not wait if no monitor is armed, or if the line was written meanwhile. With ECX bit 0, masked interrupts
- * end the wait too. A processor that is alone then continues at once, as MWAIT may at any time (SDM vol. 3, 8.10.4:
- * software checks again why it waits). If there are others, which it would keep from running, it waits. */
+/* MWAIT does not wait if no monitor is armed, or if the line was written since MONITOR. With ECX bit 0, masked
+ * interrupts end the wait too. A processor that is alone then continues at once, as MWAIT may at any time (SDM vol. 3,
+ * 8.10.4: software checks again why it waits). If there are other processors, it waits, so that they can run. */
 const struct insn *control_mwait(struct cpu *cpu, const struct insn *insn)
 {
   uint32_t extensions = (uint32_t)cpu->r[RCX];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A decoded instruction, and how its handler gets at its operands. decode.c fills it from Zydis; handlers only read it.
+ * A decoded instruction, and how its handler accesses its operands. decode.c fills it from Zydis; handlers only read
+ * it.
  *
- * A handler does all of one instruction and returns what comes next: insn_next() when it goes straight on, what
- * transfer.h returns when it jumps, insn_leave() when the run loop must check for events (interrupt flag, mode,
- * translation or debug registers, devices). Faults leave through fault.h and never return: a handler commits its
- * results last, so that the instruction can start again.
+ * A handler executes one instruction and returns the next: insn_next() if it does not jump, the result of transfer.h if
+ * it jumps, insn_leave() if the run loop must check for events (interrupt flag, mode, translation or debug registers,
+ * devices). Faults leave through fault.h and never return: a handler commits its results last, so that the instruction
+ * can start again.
  */
 #ifndef CPU_INSN_H
 #define CPU_INSN_H
@@ -36,7 +37,7 @@ typedef const struct insn *insn_handler(struct cpu *cpu, const struct insn *insn
   }                                                                                                                    \
   insn_handler name
 
-/* The form of the first two operands; handlers with further operands look at these themselves. */
+/* The form of the first two operands; handlers with further operands read those themselves. */
 enum insn_form {
   FORM_NONE,
   FORM_REG,
@@ -50,7 +51,7 @@ enum insn_form {
   FORM_OTHER,
 };
 
-/* What kind of operand each one is, where form and sizes do not tell (op_class). */
+/* The kind of an operand, where form and sizes do not determine it (op_class). */
 enum insn_class {
   CLASS_NONE,
   CLASS_GENERAL,
@@ -66,8 +67,8 @@ enum insn_class {
 /* How much of a memory operand's address must be checked; known at decoding, since the mode is known (MODE_FLAT). */
 enum insn_reach {
   REACH_ANY,     /* any segment */
-  REACH_INDEXED, /* a segment of all addresses: 64-bit mode, or flat ones */
-  REACH_FLAT,    /* the same, and no index; also where there is no memory operand, for the stack */
+  REACH_INDEXED, /* a segment that covers all addresses: 64-bit mode, or a flat one */
+  REACH_FLAT,    /* the same, and no index; also for the stack, if there is no memory operand */
   INSN_REACHES,
 };
 
@@ -107,8 +108,8 @@ struct insn {
     uint16_t second_imm;   /* of ENTER, EXTRQ and the like */
     uint16_t far_selector; /* of a far pointer */
   };
-  uint8_t op[4]; /* operands 0 to 3 that are registers. General registers: offset in bytes into cpu->r (8 * number,
-                    + 1 for AH to BH). All others: the number. */
+  uint8_t op[4]; /* operands 0 to 3 that are registers. General registers: offset in bytes into cpu->r (8 * number, + 1
+                    for AH to BH). Other registers: the number. */
   uint8_t size;  /* of operand 0 (for stack, string and branch instructions the operand size) in bytes, 1 to 64 */
   uint8_t size2; /* of operand 1 */
   uint8_t memory_size; /* of the memory operand in bytes, 0 without one or when it does not fit a byte */
@@ -119,7 +120,7 @@ struct insn {
   uint8_t form;     /* enum insn_form */
   uint8_t prefixes; /* enum insn_prefix */
   uint8_t length;
-  uint8_t left;        /* instructions of this block from here on, this one counted */
+  uint8_t left;        /* instructions of this block from here on, including this one */
   uint8_t operands;    /* how many are visible */
   uint8_t reach;       /* enum insn_reach */
   uint8_t variant;     /* enum insn_variant */
@@ -130,16 +131,17 @@ struct insn {
 
 typedef insn_handler *insn_chooser(const struct insn *insn);
 
-/* ---- what comes next ---- */
+/* ---- the next instruction ---- */
 
 static inline uint64_t insn_next_rip(const struct insn *insn)
 {
   return insn->rip + insn->length;
 }
 
-/* On to an instruction of a block. Optimised builds jump from handler to handler (LB_THREADED, meson.build): the call
- * below is a sibling call, for which the stack does not grow; tests/tools/check-threads looks at the object files. All
- * others give the instruction back to the run loop. Handlers that rarely run may return it too: insn + 1. */
+/* Continues with an instruction of a block. Optimised builds jump from handler to handler (LB_THREADED, meson.build):
+ * the call below is a sibling call, for which the stack does not grow; tests/tools/check-threads checks the object
+ * files for this. All other builds return the instruction to the run loop. Handlers that rarely run may return it too:
+ * insn + 1. */
 static inline __attribute__((always_inline)) const struct insn *insn_go(struct cpu *cpu, const struct insn *insn)
 {
 #ifdef LB_THREADED
@@ -156,7 +158,8 @@ static inline __attribute__((always_inline)) const struct insn *insn_next(struct
   return insn_go(cpu, insn + 1);
 }
 
-/* The same if the mode is still what this block was decoded for; else the run loop looks for the rest of it. */
+/* The same if the mode is still the one that this block was decoded for; otherwise the run loop looks up the rest of
+ * the block. */
 const struct insn *insn_next_in(struct cpu *cpu, const struct insn *insn, uint32_t mode);
 
 /* The instruction is done, and the run loop must check for events before the next one. */
@@ -235,7 +238,7 @@ static inline uint64_t insn_load(struct cpu *cpu, const struct insn *insn, unsig
   return access_load(cpu, insn->segment, insn_address(cpu, insn), size);
 }
 
-/* The same for an operand that will be written back: faults as a write does. Then insn_store. */
+/* The same for an operand that insn_store will write back: faults as a write does. */
 static inline uint64_t insn_load_to_modify(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   return access_load_to_modify(cpu, insn->segment, insn_address(cpu, insn), size);
@@ -246,7 +249,7 @@ static inline void insn_store(struct cpu *cpu, const struct insn *insn, unsigned
   access_store(cpu, insn->segment, insn_address(cpu, insn), size, value);
 }
 
-/* Of VARIANT_SEGMENT, VARIANT_CR and VARIANT_DR: is the special register the destination? */
+/* For VARIANT_SEGMENT, VARIANT_CR and VARIANT_DR: whether the special register is the destination. */
 static inline bool insn_writes_special(const struct insn *insn)
 {
   return insn->op_class[0] == CLASS_OTHER;

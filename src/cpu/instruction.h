@@ -2,7 +2,7 @@
  *
  * The handler of each instruction. The groups' lists (integer.def, far.def, control.def, float.def, vector.def) have a
  * line each: INSTRUCTION(MNEMONIC, handler), or INSTRUCTION_FORMS(MNEMONIC, chooser) where the handler depends on form
- * and size: the chooser looks once, when the instruction is decoded.
+ * and size: the chooser is called once, when the instruction is decoded.
  */
 #ifndef CPU_INSTRUCTION_H
 #define CPU_INSTRUCTION_H
@@ -15,7 +15,7 @@
 #undef INSTRUCTION
 #undef INSTRUCTION_FORMS
 
-/* The handler for a decoded instruction, NULL when there is none. */
+/* The handler for a decoded instruction; NULL if there is none. */
 insn_handler *instruction_handler(const struct insn *insn);
 
 #endif

@@ -8,10 +8,10 @@
 
 #include "cpu/cpu.h"
 
-/* Does the key of a page, whose last entry this is, forbid a data access that wants it like this (PAGING_ bits)? */
+/* Whether the key of a page forbids a data access of this kind (PAGING_ bits). `entry` is the page's last entry. */
 bool key_denies(const struct cpu *cpu, uint64_t entry, bool is_user, unsigned wants);
 
-/* The page's translation is about to be cached: it holds while the rights of its key stay. */
+/* Notes that the page's translation is about to be cached. It is valid while the rights of its key stay the same. */
 void key_note(struct cpu *cpu, uint64_t entry, bool is_user);
 
 /* Writes PKRU or IA32_PKRS. */

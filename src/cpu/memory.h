@@ -12,7 +12,7 @@
 
 #define PAGE_SIZE 4096u
 #define PAGE_MASK UINT64_C(0xFFF)
-#define MEMORY_HOLE UINT64_C(0xC0000000) /* RAM beyond goes above 4 GiB */
+#define MEMORY_HOLE UINT64_C(0xC0000000) /* RAM beyond this is placed above 4 GiB */
 #define MEMORY_HIGH UINT64_C(0x100000000)
 
 #define MEMORY_CPUS 8u /* processors that share it, at most */
@@ -27,15 +27,16 @@ struct memory {
   uint64_t a20_mask;  /* all ones, or without bit 20 */
   uint64_t *code;     /* per page of RAM: a bit per line of 64 bytes that holds decoded code */
   struct cpu
-    *cpus[MEMORY_CPUS]; /* processors that have decoded code and cached translations of it: cpu_new adds itself */
+    *cpus[MEMORY_CPUS]; /* processors that have decoded code and cached translations of it: cpu_new adds them */
   unsigned cpu_count;
 };
 
-/* Gets zeroed RAM of `size` bytes, a multiple of 4096, at least 1 MiB. Returns 0 or -ENOMEM. */
+/* Allocates zeroed RAM of `size` bytes, a multiple of 4096, at least 1 MiB. Returns 0 or -ENOMEM. */
 int memory_init(struct memory *memory, uint64_t size);
 void memory_done(struct memory *memory);
 
-/* The host's address of a physical one inside RAM (A20 is the caller's), up to the end of its page; NULL outside. */
+/* The host address of a physical address in RAM, valid up to the end of its page; NULL outside RAM. The caller applies
+ * A20. */
 static inline uint8_t *memory_at(const struct memory *memory, uint64_t address)
 {
   if (address < memory->low)
@@ -50,8 +51,8 @@ static inline bool memory_is_rom(const struct memory *memory, uint64_t address)
   return address >= memory->rom_start && address < 0x100000;
 }
 
-/* Copies for loaders and firmware: ROM may be written, code that was decoded is not looked at (cpu_changed forgets it).
- * Return false, and nothing done, when it does not all lie in RAM. */
+/* Copies for loaders and firmware: ROM may be written, and decoded code is not discarded (cpu_changed does that).
+ * Return false and copy nothing if some of the bytes are not in RAM. */
 bool memory_read(const struct memory *memory, uint64_t address, void *bytes, size_t size);
 bool memory_write(struct memory *memory, uint64_t address, const void *bytes, size_t size);
 

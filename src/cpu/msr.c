@@ -342,7 +342,7 @@ const struct insn *control_rdpid(struct cpu *cpu, const struct insn *insn)
 
 #define RDPMC_METRICS 0x20000000u /* ECX for PERF_METRICS: Linux events/intel/core.c, INTEL_PMC_FIXED_RDPMC_METRICS */
 
-/* The register of a counter's number. Bit 30 of ECX means fixed counters. On the Pentium 4, bit 31 asks for the lower
+/* Reads the counter with this number. Bit 30 of ECX means fixed counters. On the Pentium 4, bit 31 asks for the lower
  * 32 bits only, which is faster. */
 static bool counter_read(const struct cpu *cpu, uint32_t number, uint64_t *ret_value)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the conditions in msr.def and msr_model.def ask about a CPU.
+ * Tests of a CPU for the conditions in msr.def and msr_model.def.
  */
 #ifndef CPU_MSR_CONDITION_H
 #define CPU_MSR_CONDITION_H

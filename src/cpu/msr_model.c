@@ -38,13 +38,13 @@ static bool has_rapl(const struct cpu *cpu)
   return SINCE(cpu, SANDYBRIDGE) || SINCE(cpu, SILVERMONT);
 }
 
-/* Silvermont, Airmont: units of their own. */
+/* Silvermont and Airmont have units of their own. */
 static bool has_small_rapl(const struct cpu *cpu)
 {
   return SINCE(cpu, SILVERMONT) && !SINCE(cpu, KNIGHTSLANDING);
 }
 
-/* Core 2 and before: 44:40 is the most. */
+/* Core 2 and before: 44:40 is the maximum. */
 static uint64_t perf_status(const struct cpu *cpu)
 {
   return RATIO << 8 | (is_since_nehalem(cpu) ? 0 : RATIO << 40);

@@ -37,16 +37,16 @@ ALWAYS_INLINE bool form_has_memory(unsigned form) /* operand 0 or 1 is */
   return form_is_memory(form) || form == FORM_REG_MEM;
 }
 
-/* ---- what is constant in one handler ----
+/* ---- the constants of one handler ----
  *
- * A handler with a memory operand comes as several functions of one text (variant.h). One is the slow path. The fast
+ * A handler with a memory operand is several functions from one source text (variant.h). One is the slow path. The fast
  * paths check whether the operand can be accessed directly, and jump to the slow path if not. So a fast path can
  * neither fault nor call anything, and needs no stack frame.
  */
 struct shape {
   unsigned form, size;
   enum insn_reach reach;
-  insn_handler *slow; /* the slow path; NULL: this is it */
+  insn_handler *slow; /* the slow path; NULL if this is the slow path */
 };
 
 ALWAYS_INLINE bool shape_is_slow(struct shape shape)
@@ -60,7 +60,7 @@ ALWAYS_INLINE struct shape shape_sized(struct shape shape, unsigned size)
   return (struct shape){shape.form, size, shape.reach, shape.slow};
 }
 
-/* [linear, linear + size). False: take the slow path. */
+/* Looks up [linear, linear + size). Returns false if the handler must take the slow path. */
 ALWAYS_INLINE bool place_find_linear(struct cpu *cpu, struct place *place, uint64_t linear, unsigned size,
                                      unsigned access)
 {
@@ -99,7 +99,7 @@ ALWAYS_INLINE bool operand_find(struct cpu *cpu, const struct insn *insn, struct
   return place_find_linear(cpu, place, linear, shape.size, access);
 }
 
-/* ---- operands: without a place, by the slow path ---- */
+/* ---- operands: an access takes the slow path if no place was found ---- */
 
 ALWAYS_INLINE uint64_t operand_load(struct cpu *cpu, const struct insn *insn, unsigned size, const struct place *place)
 {
@@ -137,7 +137,7 @@ ALWAYS_INLINE uint64_t place_load(struct cpu *cpu, struct place *place, unsigned
   return access_fetch(place->host, size);
 }
 
-/* Cannot fault any more. */
+/* Cannot fault, because place_load has checked the access. */
 ALWAYS_INLINE void place_store(struct cpu *cpu, const struct place *place, unsigned size, uint64_t value)
 {
   if (__builtin_expect(place->host != NULL, 1))
@@ -146,7 +146,7 @@ ALWAYS_INLINE void place_store(struct cpu *cpu, const struct place *place, unsig
     access_store_slow(cpu, DS, place->linear, size, value);
 }
 
-/* Operand 0, to be written by operand_write afterwards: what could fault does so here. */
+/* Operand 0, which operand_write will write: any fault is raised here. */
 ALWAYS_INLINE uint64_t operand_modify(struct cpu *cpu, const struct insn *insn, struct shape shape, struct place *place)
 {
   if (!form_is_memory(shape.form))
@@ -178,13 +178,13 @@ ALWAYS_INLINE void operand_put(struct cpu *cpu, const struct insn *insn, struct 
     insn_store(cpu, insn, shape.size, value);
 }
 
-/* An operand of a register or memory that stands third. */
+/* Operand 2, in a register or memory. */
 ALWAYS_INLINE uint64_t operand_third(struct cpu *cpu, const struct insn *insn, unsigned size)
 {
   return insn->op_class[2] == CLASS_MEMORY ? insn_load(cpu, insn, size) : reg_get(cpu, insn->op[2], size);
 }
 
-/* Changes the low bits of a register by `mask`, which is an address size's or the stack pointer's: 16 bits leave the
+/* Changes the bits of a register that `mask`, an address size's or the stack pointer's, selects: 16 bits leave the
  * rest, 32 bits clear the upper half. */
 ALWAYS_INLINE void reg_set_masked(struct cpu *cpu, enum cpu_register number, uint64_t mask, uint64_t value)
 {
@@ -193,7 +193,7 @@ ALWAYS_INLINE void reg_set_masked(struct cpu *cpu, enum cpu_register number, uin
   cpu->r[number] = kept | (value & mask);
 }
 
-/* ZF alone, the others stay. */
+/* Sets ZF; the others stay. */
 static inline void flags_set_zf(struct cpu *cpu, bool zf)
 {
   flags_set_arithmetic(cpu, (flags_arithmetic(cpu) & ~(uint32_t)FLAG_ZF) | (zf ? FLAG_ZF : 0u));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Pairs: CMP or TEST and the conditional jump behind it, done by one handler that knows both operands when it jumps.
- * They stay two instructions of their block, counted as two; the handler replaces that of the first one.
+ * Pairs: CMP or TEST and the conditional jump after it, executed by one handler that knows both operands when it jumps.
+ * They stay two instructions of their block and count as two; the handler replaces that of the first one.
  */
 #ifndef CPU_PAIR_H
 #define CPU_PAIR_H

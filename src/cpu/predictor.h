@@ -2,8 +2,8 @@
  *
  * A branch predictor as a model: it says which branches a small processor would have mispredicted, for the mispredict
  * flag of records. 2bit: a table of 4096 two-bit counters by address. gshare: the same table by address xor the last 12
- * outcomes. Both: targets of indirect branches by a table of 1024 last targets, returns by a stack of 16. none: every
- * branch is predicted.
+ * outcomes. Both predict the targets of indirect branches by a table of 1024 last targets, and returns by a stack of
+ * 16. none: every branch counts as predicted.
  */
 #ifndef CPU_PREDICTOR_H
 #define CPU_PREDICTOR_H
@@ -24,7 +24,8 @@ struct predictor {
 
 void predictor_init(struct predictor *predictor, enum predictor_kind kind);
 
-/* A conditional branch at this address went this way. Returns true when that was mispredicted. */
+/* Updates the predictor with the outcome of a conditional branch at this address. Returns true if it was
+ * mispredicted. */
 static inline bool predictor_conditional(struct predictor *p, uint64_t from, bool is_taken)
 {
   if (p->kind == PREDICTOR_NONE)
@@ -42,7 +43,7 @@ static inline bool predictor_conditional(struct predictor *p, uint64_t from, boo
   return foreseen != is_taken;
 }
 
-/* A call, a return and an indirect jump or call, likewise. */
+/* The same for a call, a return, and an indirect jump or call. */
 static inline void predictor_call(struct predictor *p, uint64_t return_address)
 {
   p->stack_top = (uint8_t)((p->stack_top + 1) % 16);

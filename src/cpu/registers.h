@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The registers of a processor: their numbers, their bits, and how segments, tables and flags are kept. cpu.h includes
- * this header.
+ * The registers of a processor: their numbers, their bits, and how segments, tables and flags are stored. cpu.h
+ * includes this header.
  */
 #ifndef CPU_REGISTERS_H
 #define CPU_REGISTERS_H
@@ -12,7 +12,7 @@
 /* Numbers of general registers are those of the encoding. ZERO is always 0: the base or index that an address lacks. */
 enum cpu_register { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15, ZERO, CPU_REGISTERS };
 
-/* The order of the encoding; the two system segments behind. */
+/* In the order of the encoding, followed by the two system segments. */
 enum cpu_segment_number { ES, CS, SS, DS, FS, GS, LDTR, TR, CPU_SEGMENTS };
 
 /* A segment register with its hidden part. `access` has the second dword of a descriptor shifted right by 8: type 3:0,
@@ -24,8 +24,8 @@ struct cpu_segment {
   uint32_t limit;       /* last offset (for expand-down: last offset that is outside), in bytes */
   uint16_t selector;
   uint16_t access;
-  uint8_t ease;    /* ACCESS_READ | ACCESS_WRITE: any offset may be accessed so without a check, */
-  uint8_t bounded; /* or any up to the limit (segment_update) */
+  uint8_t ease;    /* ACCESS_READ | ACCESS_WRITE: the accesses that any offset allows without a check */
+  uint8_t bounded; /* those that any offset up to the limit allows (segment_update) */
 };
 
 #define SEGMENT_TYPE(access) ((access)&0xFu)
@@ -127,7 +127,7 @@ enum {
 
 /* Arithmetic flags, not yet computed. Only flags.h reads and writes it. */
 struct cpu_lazy {
-  uint64_t result; /* sign-extended: ZF, SF and PF are its, but for `fix` */
+  uint64_t result; /* sign-extended: ZF, SF and PF follow from it, corrected by `fix` */
   uint64_t carry;  /* bit 63 is CF, bit 63 ^ bit 62 is OF */
   uint32_t fix;    /* bit 0 inverts PF, bit 1 inverts SF, bit 4 is AF */
 };

@@ -13,7 +13,7 @@
 #define HWCR_TSC_FREQ_SEL (UINT64_C(1) << 24) /* the time-stamp counter runs at the frequency of P0 */
 #define PAT_DEFAULT UINT64_C(0x0007040600070406)
 
-/* The part that is common to all of them. */
+/* Resets the state that power-on, RESET# and INIT have in common. */
 static void reset_common(struct cpu *cpu)
 {
   for (unsigned i = 0; i < CPU_REGISTERS; i++)

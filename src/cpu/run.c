@@ -87,8 +87,8 @@ static void wake(struct cpu *cpu)
   point_step(cpu);
 }
 
-/* Delivers pending signals. Returns true if one was delivered: check again. A due trap that MOV SS holds back must not
- * be delivered in SMM. */
+/* Delivers pending signals. Returns true if one was delivered: the caller must check again. A due trap that MOV SS
+ * holds back must not be delivered in SMM. */
 static bool take_signals(struct cpu *cpu, uint8_t shadow)
 {
   if ((cpu->signals & CPU_SMI) && !cpu->is_in_smm && !cpu->is_smi_blocked && !cpu->debug_due) {
@@ -330,7 +330,7 @@ static void run_blocks(struct cpu *cpu)
     analysis_progress(cpu);
 }
 
-/* The instruction that was begun did not complete, nor did the rest of its block. */
+/* Gives an instruction that did not complete, and the rest of its block, back to the budget. */
 static void give_back(struct cpu *cpu)
 {
   if (cpu->at) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The processor's state to and from bytes. Decoded blocks, their links and the recorder's tables are computed anew:
- * they have no visible effect. Cached translations are saved, because a guest may see an old one, if it has changed a
- * page table and not yet flushed, or cleared an accessed bit. The lines that hold decoded code are saved too, because
- * they decide how such a page is written to. The bytes may be forged: a state that a guest could not have reached by
- * itself is refused, as RSM does with a bad state (SDM vol. 3, 34.4.1).
+ * Converts the processor's state to bytes and back. Decoded blocks, their links and the recorder's tables are
+ * recomputed: they have no visible effect. Cached translations are saved, because a guest may see an old one, if it has
+ * changed a page table and not yet flushed, or cleared an accessed bit. The lines that hold decoded code are saved too,
+ * because they decide how such a page is written to. The bytes may be forged: a state that a guest could not have
+ * reached by itself is refused, as RSM does with a bad state (SDM vol. 3, 34.4.1).
  */
 #include "cpu/save.h"
 
@@ -372,7 +372,8 @@ size_t cpu_save(struct cpu *cpu, void *bytes, size_t size)
   return archive.at;
 }
 
-/* The run loop rarely checks again whether counters run and who watches branches, so the saved values are kept. */
+/* The run loop rarely checks again whether counters run and which parts watch branches, so the saved values are
+ * kept. */
 static void cpu_settle(struct cpu *cpu)
 {
   bool counts = cpu->progress_is_on, cache = cpu->counts_cache, inserts = cpu->counts_inserts;

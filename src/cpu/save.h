@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The fields of a processor that are state, one by one. save.c; the tests check that none was forgotten.
+ * Archives each field of a processor that is state (save.c). The tests check that none was forgotten.
  */
 #ifndef CPU_SAVE_H
 #define CPU_SAVE_H

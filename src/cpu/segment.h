@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Segment registers and descriptors: SDM vol. 3 chapters 3 and 5. After any change of a segment register, CR0.PE,
- * EFLAGS.VM, EFER.LMA or CPL: segment_update must be called, or nothing that depends on them is valid any more.
+ * EFLAGS.VM, EFER.LMA or CPL, segment_update must be called: until then, nothing that depends on them is valid.
  */
 #ifndef CPU_SEGMENT_H
 #define CPU_SEGMENT_H
@@ -13,17 +13,17 @@ struct descriptor {
   uint64_t base;
   uint32_t limit;  /* in bytes */
   uint16_t access; /* as cpu_segment's */
-  uint64_t linear; /* where it lies */
+  uint64_t linear; /* its address */
   uint64_t raw;    /* its first eight bytes; gates are read from there */
   uint64_t raw_high;
 };
 
-/* Works out `ease` of every segment, mode, cpl-dependent caches, code_limit, stack_mask, linear_mask, the TLB in use.
- */
+/* Recomputes `ease` of every segment, mode, cpl-dependent caches, code_limit, stack_mask, linear_mask, the TLB in
+ * use. */
 void segment_update(struct cpu *cpu);
 
-/* Reads a descriptor of the GDT or LDT: selector's table must hold it, else `exception`(selector & ~3) is raised. In
- * IA-32e mode system descriptors are 16 bytes long when `is_system`. */
+/* Reads a descriptor of the GDT or LDT. The selector's table must hold it, else `exception`(selector & ~3) is raised.
+ * In IA-32e mode system descriptors are 16 bytes long when `is_system`. */
 struct descriptor segment_fetch(struct cpu *cpu, uint16_t selector, unsigned exception, bool is_system);
 /* The same without the exception: false when no table holds it. #PF is still raised. */
 bool segment_look(struct cpu *cpu, uint16_t selector, bool is_system, struct descriptor *ret_descriptor);
@@ -42,8 +42,8 @@ void segment_set(struct cpu *cpu, unsigned number, uint16_t selector, const stru
 /* The same for a null selector. SS keeps the privilege level in its DPL. */
 void segment_set_null(struct cpu *cpu, unsigned number, uint16_t selector);
 
-/* What may stand in SS, and in ES, DS, FS, GS, at this privilege level: else `exception`(selector); when it is not
- * present, #SS or #NP. */
+/* Check whether SS, or ES, DS, FS and GS, may be loaded with this descriptor at this privilege level. If not, they
+ * raise `exception`(selector); if it is not present, #SS or #NP. */
 void segment_check_stack(struct cpu *cpu, uint16_t selector, const struct descriptor *descriptor, unsigned level,
                          unsigned exception);
 void segment_check_data(struct cpu *cpu, uint16_t selector, const struct descriptor *descriptor, unsigned level,

@@ -198,7 +198,7 @@ static void enter_segments(struct cpu *cpu)
   cpu->segment[CS].base = cpu->smbase;
 }
 
-/* Before anything changes: tells the recorder where control leaves and where it goes. */
+/* Tells the recorder where control leaves and where it goes, before anything changes. */
 static void smi_report(struct cpu *cpu)
 {
   struct lb_branch entry = {

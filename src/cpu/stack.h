@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stack as instructions of the current privilege use it. The stack pointer's width is SS.B's (cpu->stack_mask), not
- * the operand size. SDM vol. 1, 6.2.
+ * The stack as instructions of the current privilege use it. The width of the stack pointer is that of SS.B
+ * (cpu->stack_mask), not the operand size. SDM vol. 1, 6.2.
  */
 #ifndef CPU_STACK_H
 #define CPU_STACK_H

@@ -56,7 +56,7 @@ const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint6
   return transfer_enter(cpu, block);
 }
 
-/* Continues with the block at `target`, which may be another one each time. */
+/* Continues with the block at `target`, which may differ each time. */
 static const struct insn *transfer_find(struct cpu *cpu, uint64_t target)
 {
   cpu->rip = target;

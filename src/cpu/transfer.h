@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The seam: the only place where RIP changes other than to the next instruction, and where the recorder, the trace and
- * the predictor are told of it. Called after the last check that could fault.
+ * Control transfers: the only place where RIP changes other than to the next instruction. The recorder, the trace and
+ * the predictor are told of it here. Called after the last check that could fault.
  */
 #ifndef CPU_TRANSFER_H
 #define CPU_TRANSFER_H
@@ -10,8 +10,8 @@
 #include "cpu/fault.h"
 #include "cpu/insn.h"
 
-/* A near target: raises #GP(0) when it lies beyond the limit of CS or is not canonical. Before anything is committed.
- * CALL and RET check before they move the stack pointer. */
+/* Checks a near target before anything is committed: raises #GP(0) if it lies beyond the limit of CS or is not
+ * canonical. CALL and RET check before they move the stack pointer. */
 static inline void transfer_check(struct cpu *cpu, uint64_t target)
 {
   if (insn_is_64(cpu)) {
@@ -22,7 +22,7 @@ static inline void transfer_check(struct cpu *cpu, uint64_t target)
   }
 }
 
-/* The slower variants of the functions below. With a listener that must be told before control goes on: */
+/* Slower variants of the functions below, which tell a listener of the branch before control continues. */
 const struct insn *transfer_watched_jcc(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_untaken(struct cpu *cpu, const struct insn *insn);
 const struct insn *transfer_watched_jump(struct cpu *cpu, const struct insn *insn);
@@ -30,10 +30,10 @@ const struct insn *transfer_watched_call(struct cpu *cpu, const struct insn *ins
 const struct insn *transfer_watched_indirect_jump(struct cpu *cpu, const struct insn *insn, const struct block *block);
 const struct insn *transfer_watched_indirect_call(struct cpu *cpu, const struct insn *insn, const struct block *block);
 const struct insn *transfer_watched_return(struct cpu *cpu, const struct insn *insn, const struct block *block);
-/* If the next block is not linked yet; nothing was checked. */
+/* The slower variant if the next block is not linked yet; nothing was checked. */
 const struct insn *transfer_link(struct cpu *cpu, const struct insn *insn, uint64_t target);
 
-/* On to a block, if the budget allows. */
+/* Continues with a block, if the budget allows. */
 static inline __attribute__((always_inline)) const struct insn *transfer_enter(struct cpu *cpu,
                                                                                const struct block *block)
 {
@@ -47,8 +47,8 @@ static inline __attribute__((always_inline)) const struct insn *transfer_enter(s
   return insn_go(cpu, block->insns);
 }
 
-/* On to the block at `target`, which is always the same after this instruction, and inside the limit of CS when it is
- * linked. */
+/* Continues with the block at `target`, which is always the same after this instruction, and inside the limit of CS if
+ * it is linked. */
 static inline __attribute__((always_inline)) const struct insn *
 transfer_to_linked(struct cpu *cpu, const struct insn *insn, uint64_t target)
 {
@@ -72,7 +72,7 @@ static inline const struct insn *transfer_call(struct cpu *cpu, const struct ins
   return transfer_to_linked(cpu, insn, insn->target);
 }
 
-/* The end of a block that did not jump; `insn` is the mark behind its last instruction. */
+/* The end of a block that did not jump; `insn` is the marker after its last instruction. */
 static inline const struct insn *transfer_sequential(struct cpu *cpu, const struct insn *insn)
 {
   return transfer_to_linked(cpu, insn, insn->rip);
@@ -96,8 +96,8 @@ static inline const struct insn *transfer_conditional(struct cpu *cpu, const str
   return transfer_sequential(cpu, insn + 1);
 }
 
-/* The block at `target` in the current code segment, or NULL when it is not at hand. In 64-bit mode the segment says
- * nothing. */
+/* The block at `target` in the current code segment, or NULL if cpu->jumps does not have it. In 64-bit mode the segment
+ * does not matter. */
 static inline __attribute__((always_inline)) const struct block *transfer_known(const struct cpu *cpu, uint64_t target,
                                                                                 bool is_64)
 {
@@ -110,7 +110,7 @@ static inline __attribute__((always_inline)) const struct block *transfer_known(
   return is_here ? block : NULL;
 }
 
-/* Near indirect jump or call, near return: to a block that was found so, */
+/* Near indirect jump or call, or near return, to a block that was found this way. */
 static inline const struct insn *transfer_to_block(struct cpu *cpu, const struct insn *insn, const struct block *block,
                                                    enum lb_branch_kind kind)
 {
@@ -121,7 +121,7 @@ static inline const struct insn *transfer_to_block(struct cpu *cpu, const struct
                                            : transfer_watched_indirect_jump(cpu, insn, block);
 }
 
-/* or to `target`, which was checked. */
+/* The same to `target`, which was checked. */
 const struct insn *transfer_indirect(struct cpu *cpu, const struct insn *insn, uint64_t target,
                                      enum lb_branch_kind kind);
 
@@ -133,27 +133,28 @@ struct transfer {
   uint8_t flags; /* enum lb_branch_flag: FROM_32, TF */
 };
 
-/* Where control comes from: before anything is committed. `from` is the current instruction (cpu->at) inside a handler
- * or fault, `next` the one behind it; between instructions both are cpu->rip. */
+/* Notes where control comes from, before anything is committed. `from` is the current instruction (cpu->at) inside a
+ * handler or fault, `next` the one after it; between instructions both are cpu->rip. */
 struct transfer transfer_begin(const struct cpu *cpu);
 
-/* Commits RIP after the new CS, CPL, flags and mode are in place: a branch of this kind is reported, and the next block
- * is looked for from scratch. For a handler: `return transfer_far(...)`. */
+/* Commits RIP after the new CS, CPL, flags and mode are in place. Reports a branch of this kind, and looks up the next
+ * block from scratch. For a handler: `return transfer_far(...)`. */
 const struct insn *transfer_far(struct cpu *cpu, const struct transfer *transfer, uint64_t target,
                                 enum lb_branch_kind kind);
 
 /* The same for an interrupt or exception that enters its handler. `saved` is the instruction pointer that was pushed
- * (or would have been): of a fault the current instruction. */
+ * (or would have been): for a fault, that of the current instruction. */
 void transfer_event(struct cpu *cpu, const struct transfer *transfer, uint64_t saved, uint64_t target,
                     enum lb_branch_kind kind);
 
-/* #DB enters its handler: nothing is recorded, LBR and BTF go off. Only a debugger's history is told of it. */
+/* Enters the handler of #DB: nothing is recorded, and LBR and BTF are cleared. Only a debugger's history is told of
+ * it. */
 void transfer_debug(struct cpu *cpu, const struct transfer *transfer, uint64_t target);
 
 /* Recomputes cpu->watch; to be called after the recorder's registers, the listener or the counters changed. */
 void transfer_watch(struct cpu *cpu);
 
-/* Reset, SIPI, SMI, RSM, loaders: RIP is set and nothing is reported. */
+/* Sets RIP and reports nothing: for reset, SIPI, SMI, RSM and loaders. */
 void transfer_set(struct cpu *cpu, uint64_t target);
 
 #endif

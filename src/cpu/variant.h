@@ -25,7 +25,7 @@
 #include "cpu/instruction.h"
 #include "cpu/operand.h"
 
-/* Sizes 1, 2, 4, 8 are columns 0 to 3; no other size gets out of the table. */
+/* Sizes 1, 2, 4, 8 are columns 0 to 3; any other size stays inside the table, too. */
 static inline unsigned size_column(unsigned size)
 {
   return size >= 8 ? 3 : size >> 1;

@@ -18,7 +18,7 @@
 /* MOVSD and CMPSD share their mnemonics with string instructions, whose choosers call these. */
 insn_chooser vector_movsd, vector_cmpsd;
 
-/* ---- may it run? SDM vol. 3, 2.5, table 9-3 and 13.1; vol. 2, 2.4 ---- */
+/* ---- availability: SDM vol. 3, 2.5, table 9-3 and 13.1; vol. 2, 2.4 ---- */
 
 void vector_refuse(struct cpu *cpu); /* #UD or #NM */
 void vector_begin_vex(struct cpu *cpu);
@@ -124,7 +124,7 @@ enum {
   MXCSR_VALID = 0xFFFFu, /* MXCSR_MASK of FXSAVE */
 };
 
-/* Which elements of a result would be tiny if they are denormal: unmasked underflow looks at exact ones, too. */
+/* The elements of a result that count as tiny if they are denormal: unmasked underflow applies to exact ones, too. */
 enum float_tiny { TINY_NONE, TINY_SS, TINY_SD, TINY_PS, TINY_PD };
 
 /* MXCSR for the host: the guest's rounding and flushing, nothing unmasked, no flags. Flushing to zero works only while
@@ -154,11 +154,11 @@ extern const uint32_t float_host_csr;
  * with the guest's control bits and comes out with the flags. */
 #define FLOAT_ASM(code) "ldmxcsr %[csr]\n\t" code "\n\tstmxcsr %[csr]\n\tldmxcsr %[host_csr]"
 
-/* Changing MXCSR takes longer than most arithmetic. While the guest's has the host's control bits (all masked, to
- * nearest, nothing flushed), its instruction runs as it is, and nothing is to be done after it if the host's flags,
- * which are not cleared, are all flags that the guest has already: MXCSR's flags stay until they are written. If they
- * are not, whether this instruction raised them or an earlier one, it runs again with FLOAT_ASM, which leaves the host
- * without flags. */
+/* Changing MXCSR takes longer than most arithmetic. While the guest's MXCSR has the host's control bits (all masked, to
+ * nearest, nothing flushed), the instruction runs under the host's MXCSR, whose flags are not cleared. If the guest
+ * already has all flags that the host has then, nothing remains to be done: MXCSR's flags stay until they are written.
+ * Otherwise, whether this instruction raised the new flags or an earlier one, it runs again with FLOAT_ASM, which
+ * leaves the host without flags. */
 #define FLOAT_PLAIN_ASM(code) code "\n\tstmxcsr %[csr]"
 
 static inline bool float_is_plain(const struct cpu *cpu)
@@ -166,7 +166,7 @@ static inline bool float_is_plain(const struct cpu *cpu)
   return (cpu->fpu.mxcsr & ~MXCSR_FLAGS) == MXCSR_DEFAULT;
 }
 
-/* `csr` is the host's after the instruction; should its control bits not be what they are here, this is false, too. */
+/* `csr` is the host's MXCSR after the instruction. Also returns false if its control bits differ from MXCSR_DEFAULT. */
 static inline bool float_is_settled(const struct cpu *cpu, uint32_t csr)
 {
   return !((csr ^ MXCSR_DEFAULT) & ~(cpu->fpu.mxcsr & MXCSR_FLAGS));

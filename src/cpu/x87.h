@@ -27,7 +27,8 @@ enum {
   X87_C3 = 1u << 14,
   X87_B = 1u << 15,
   X87_CONDITIONS = X87_C0 | X87_C1 | X87_C2 | X87_C3,
-  /* Found before the operation: unmasked, they leave the operands alone. The others come with a result. */
+  /* Exceptions that are found before the operation: if unmasked, they leave the operands unchanged. The others come
+   * with a result. */
   X87_BEFORE = X87_IE | X87_DE | X87_ZE,
   X87_CONTROL_DEFAULT = 0x37F,
   X87_CONTROL_FIXED = 0x40,
@@ -65,8 +66,8 @@ static inline void x87_begin(struct cpu *cpu)
   x87_check_pending(cpu);
 }
 
-/* The instruction has got its operands: it is the last one now. The opcode is noted only with an unmasked exception, as
- * processors do since the Pentium 4 (SDM vol. 1, 8.1.9.1). */
+/* Notes the instruction as the last one, once it has its operands. The opcode is noted only with an unmasked exception,
+ * as on processors since the Pentium 4 (SDM vol. 1, 8.1.9.1). */
 static inline void x87_note(struct cpu *cpu, const struct insn *insn)
 {
   cpu->fpu.instruction = insn->rip;
@@ -80,20 +81,20 @@ static inline void x87_note_memory(struct cpu *cpu, const struct insn *insn)
   cpu->fpu.data_selector = cpu->segment[insn->segment].selector;
 }
 
-/* Joins the host's status word: exceptions always, of C0 to C3 those in `conditions`. False when an unmasked exception
- * out of `blocking` keeps the result from being stored and the stack from moving. */
+/* Merges the host's status word: all exceptions, and those of C0 to C3 that are in `conditions`. Returns false if an
+ * unmasked exception in `blocking` keeps the result from being stored and the stack from moving. */
 bool x87_settle(struct cpu *cpu, const struct insn *insn, uint16_t host, unsigned conditions, unsigned blocking);
 
-/* A register was empty, or full, that must not be. True when that is masked: the indefinite goes where the result
- * would. */
+/* Called when a register is empty (underflow) or full (overflow) that must not be. Return true if that is masked: the
+ * indefinite is then stored in place of the result. */
 bool x87_underflow(struct cpu *cpu, const struct insn *insn);
 bool x87_overflow(struct cpu *cpu, const struct insn *insn);
 
-/* ES and B follow from flags and masks. */
+/* Updates ES and B from flags and masks. */
 void x87_update_summary(struct fpu *fpu);
 /* The state after FNINIT. */
 void x87_init(struct fpu *fpu);
-/* The status word with TOP, and back. */
+/* Get and set the status word with TOP. */
 uint16_t x87_status(const struct fpu *fpu);
 void x87_set_status(struct fpu *fpu, uint16_t status);
 void x87_set_control(struct fpu *fpu, uint16_t control);
@@ -145,7 +146,8 @@ static inline void x87_pop(struct fpu *fpu)
 
 extern const uint16_t x87_host_control;
 
-/* One asm statement: load, the guest's control word, the operation, its status, all as it was. */
+/* An operation is one asm statement. It loads the operands, sets the guest's control word, runs the operation, stores
+ * its status and restores the host's control word. */
 #define X87_BEFORE_ASM "fnclex\n\tfldcw %[control]\n\t" /* flags that the host left are not the guest's */
 #define X87_AFTER_ASM "\n\tfnstsw %[status]\n\tfnclex\n\tfldcw %[host_control]\n\t"
 #define X87_CLOBBERS "st", "st(1)", "st(2)", "st(3)", "st(4)", "st(5)", "st(6)", "st(7)"

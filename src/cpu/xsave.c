@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The state of x87, SSE and AVX to and from memory: FXSAVE, XSAVE and their like, MXCSR, EMMS. SDM vol. 1, 10.5 and
- * chapter 13. Here is the standard format, with AVX and PKRU where CPUID leaf 0DH puts them; the compacted one is in
- * xsaves.c.
+ * Saves the state of x87, SSE and AVX to memory and restores it: FXSAVE, XSAVE and similar instructions, MXCSR, EMMS.
+ * SDM vol. 1, 10.5 and chapter 13. This file has the standard format, with AVX and PKRU where CPUID leaf 0DH puts them;
+ * xsaves.c has the compacted one.
  */
 #include "cpu/xsave.h"
 #include "cpu/key.h"

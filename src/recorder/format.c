@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Record formats: decodes FROM, TO and INFO, and says which values WRMSR accepts for them. lbr.c encodes them. Intel
- * SDM vol. 3 (June 2016) 17.4.8.1, tables 17-7 to 17-9, 17-14; Linux events/intel/lbr.c, events/amd/lbr.c. Which bits
- * fault was measured on Ivy Bridge, Broadwell and Skylake (VirtualBox CPU profiles).
+ * SDM vol. 3 (June 2016) 17.4.8.1, tables 17-7 to 17-9, 17-14; Linux events/intel/lbr.c, events/amd/lbr.c. The bits
+ * that fault were measured on Ivy Bridge, Broadwell and Skylake (VirtualBox CPU profiles).
  */
 #include "recorder/unit.h"
 

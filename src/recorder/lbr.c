@@ -181,7 +181,7 @@ static uint64_t arch_info(struct lb_recorder *r, const struct lb_branch *b)
   return info;
 }
 
-/* The first record after a deep C-state, and the first of architectural LBR, has no cycle count. */
+/* The first record after a deep C-state and the first architectural record have no cycle count. */
 static void put_cycles(struct lb_recorder *r, struct lb_slot *slot)
 {
   uint64_t cycles = r->lbr.cycles_valid ? r->cycles : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The performance-monitoring interrupt and what it freezes. Requests come from counters, the PEBS and BTS buffers and
- * the uncore. Intel SDM vol. 3 (June 2016) 17.4.7, 18.2.4.1, 10.5.1; Deng Zhi, chapter 14. Frozen state is not restored
- * automatically: software sets the bits again (legacy), or clears the freeze bits through GLOBAL_OVF_CTRL (streamlined,
- * version 4 and later).
+ * The performance-monitoring interrupt and the state that it freezes. Requests come from counters, the PEBS and BTS
+ * buffers and the uncore. Intel SDM vol. 3 (June 2016) 17.4.7, 18.2.4.1, 10.5.1; Deng Zhi, chapter 14. Frozen state is
+ * not restored automatically: software sets the bits again (legacy), or clears the freeze bits through GLOBAL_OVF_CTRL
+ * (streamlined, version 4 and later).
  */
 #include "recorder/unit.h"
 

@@ -6,7 +6,7 @@
  */
 #include "recorder/unit.h"
 
-/* Where struct lb_progress has each sum. */
+/* The offset of each sum in struct lb_progress. */
 static const uint16_t sums[LB_SUMS] = {
   [LB_SUM_CYCLES] = offsetof(struct lb_progress, cycles),
   [LB_SUM_INSTRUCTIONS] = offsetof(struct lb_progress, instructions),

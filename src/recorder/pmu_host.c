@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Questions of a host about the counters: whether one is enabled, and how far they are from an overflow. With the
- * answers the host reports progress no more often than necessary. Intel SDM vol. 3, 18.2; 18.15.8 (P6).
+ * Functions that tell a host about the counters: whether one is enabled, and how far they are from an overflow. The
+ * host uses them to report progress no more often than necessary. Intel SDM vol. 3, 18.2; 18.15.8 (P6).
  */
 #include "recorder/unit.h"
 

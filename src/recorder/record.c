@@ -67,8 +67,8 @@ static bool event_updates_ler(const struct lb_recorder *r, const struct lb_event
   return !(event_is_software(event->kind) && unit_option(r, LB_OPTION_INT_N_KEEPS_LER) && !unit_is_arch(r));
 }
 
-/* BTF: according to Intel's manuals only branch instructions step (until 2009: events too), according to AMD's events
- * do too. APM vol. 2, 13.1.6.2. */
+/* Whether BTF steps on events. According to Intel's manuals only branch instructions step (until 2009: events too);
+ * according to AMD's, events do too. APM vol. 2, 13.1.6.2. */
 static bool event_steps(const struct lb_recorder *r)
 {
   return unit_is_amd(r) || unit_option(r, LB_OPTION_BTF_ON_EVENTS);

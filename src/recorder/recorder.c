@@ -2,7 +2,7 @@
  *
  * Creation of a recording unit, and the precomputation for branches: unit_update turns control registers into `armed`
  * and the filter masks, so that a branch needs only a few tests. Every function that changes control state ends with a
- * call of it.
+ * call of unit_update.
  */
 #include <assert.h>
 #include <string.h>

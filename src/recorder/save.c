@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The unit's state to and from bytes. The bytes contain neither derived state (armed, masks, the tables of the fast
- * path), which unit_update computes again, nor the host's part (callbacks, mapped pages, the sibling thread). The bytes
- * may be forged, so every number that is an index or a size is checked. Other register values are the guest's to write,
- * and nothing here trusts them.
+ * Converts the unit's state to bytes and back. The bytes contain neither derived state (armed, masks, the tables of the
+ * fast path), which unit_update computes again, nor the host's part (callbacks, mapped pages, the sibling thread). The
+ * bytes may be forged, so every number that is an index or a size is checked. Other register values are the guest's to
+ * write, and nothing here trusts them.
  */
 #include "base/base.h"
 #include "recorder/unit.h"

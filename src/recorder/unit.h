@@ -2,8 +2,8 @@
  *
  * Declarations that the files of the recording unit share. A branch comes in through record.c, which hands it to the
  * LBR stack (lbr.c), the bus or the BTS buffer (bts.c) and BTF; counters (pmu.c) and buffers raise the PMI (pmi.c),
- * which freezes; msr.c is the software's view. Every change of control state ends in unit_update, which computes how
- * later branches are handled.
+ * which freezes the LBR stack and the counters; msr.c is the software's view. Every change of control state ends in
+ * unit_update, which computes how later branches are handled.
  */
 #ifndef RECORDER_UNIT_H
 #define RECORDER_UNIT_H
@@ -82,7 +82,7 @@ static inline bool unit_option(const struct lb_recorder *r, enum lb_option optio
   return (r->options >> option) & 1;
 }
 
-/* Is this DEBUGCTL bit 1? A CPU that lacks the bit says no. */
+/* Whether this DEBUGCTL bit is 1; false on a CPU that lacks the bit. */
 static inline bool unit_debugctl(const struct lb_recorder *r, enum lb_debugctl_bit bit)
 {
   return r->debugctl & lb_cpu_debugctl(r->cpu, bit);
@@ -93,7 +93,7 @@ static inline bool unit_is_arch(const struct lb_recorder *r)
   return lb_cpu_has(r->cpu, LB_FEATURE_ARCH_LBR);
 }
 
-/* AMD Zen 3 and later: the classic last-branch pair lives on beside a newer stack. */
+/* AMD Zen 3 and later keep the classic last-branch pair beside a newer stack. */
 static inline bool unit_has_pair(const struct lb_recorder *r)
 {
   return lb_cpu_has(r->cpu, LB_FEATURE_BRS) || lb_cpu_has(r->cpu, LB_FEATURE_LBR_V2);
@@ -105,7 +105,7 @@ static inline bool unit_has_adaptive_pebs(const struct lb_recorder *r)
   return r->cpu->perf_capabilities >> 14 & 1;
 }
 
-/* IA32_PERF_CAPABILITIES.PERF_METRICS; the big cores of some hybrid parts do not say that they have it. */
+/* IA32_PERF_CAPABILITIES.PERF_METRICS; the big cores of some hybrid parts do not report it. */
 static inline bool unit_has_metrics(const struct lb_recorder *r)
 {
   return (r->cpu->perf_capabilities >> 15 & 1) || lb_cpu_has(r->cpu, LB_FEATURE_METRICS_UNLISTED);
@@ -122,13 +122,13 @@ static inline bool unit_is_amd(const struct lb_recorder *r)
   return r->cpu->vendor == LB_VENDOR_AMD || r->cpu->vendor == LB_VENDOR_HYGON;
 }
 
-/* Do records count cycles, in INFO or in TO? */
+/* Whether records count cycles, in INFO or in TO. */
 static inline bool unit_has_cycles(const struct lb_recorder *r)
 {
   return r->info_cycles | r->to_cycles;
 }
 
-/* TSX flags exist and are not fused off. */
+/* Whether TSX flags exist and are not fused off. */
 static inline bool unit_has_tsx(const struct lb_recorder *r)
 {
   return lb_cpu_has(r->cpu, LB_FEATURE_TSX) && !unit_option(r, LB_OPTION_TSX_OFF);
@@ -145,7 +145,7 @@ static inline unsigned slot_kind(const struct lb_slot *slot)
   return kind ? kind - 1 : LB_BRANCH_KINDS;
 }
 
-/* What software may see of it. */
+/* The part of a slot that software may see. */
 static inline struct lb_raw slot_raw(const struct lb_slot *slot)
 {
   return (struct lb_raw){slot->from, slot->to, slot->info & ~SLOT_KIND};
@@ -188,7 +188,7 @@ void unit_archive(struct archive *archive, struct lb_recorder *r);
 
 /* lbr.c */
 bool lbr_is_on(const struct lb_recorder *r);
-void lbr_filter(struct lb_recorder *r); /* recomputes which kinds the stack takes */
+void lbr_filter(struct lb_recorder *r); /* recomputes which kinds of branches the stack takes */
 void lbr_format(struct lb_recorder *r); /* once: where the parts of a record go */
 void lbr_take(struct lb_recorder *r, const struct lb_branch *branch);
 void lbr_pair_take(struct lb_recorder *r, const struct lb_branch *branch);
@@ -198,9 +198,9 @@ void lbr_ler_update(struct lb_recorder *r);
 void lbr_share_select(struct lb_recorder *r); /* gives the other thread of the core this one's LBR_SELECT */
 void lbr_clear(struct lb_recorder *r);        /* entries and TOS to 0 */
 unsigned lbr_index(const struct lb_recorder *r, unsigned age);
-const struct lb_slot *lbr_newest(const struct lb_recorder *r); /* what LER copies and the mirrors show */
+const struct lb_slot *lbr_newest(const struct lb_recorder *r); /* the record that LER copies and the mirrors show */
 
-/* format.c: taking records apart, and what WRMSR accepts (false: #GP) */
+/* format.c: decodes records, and says which values WRMSR accepts (false: #GP) */
 struct lb_record format_decode(const struct lb_cpu *cpu, unsigned format, const struct lb_raw *raw);
 bool format_from_is_legal(const struct lb_recorder *r, uint64_t value);
 bool format_to_is_legal(const struct lb_recorder *r, uint64_t value);
@@ -210,7 +210,7 @@ uint64_t format_canonical(uint64_t value);
 #define DS_PAGE 4096u           /* host.map is never asked across such a boundary */
 #define BTS_PREDICTED (1u << 4) /* flag of a BTS record: the reverse of MISPRED */
 
-/* ds.c: guest memory, and where things lie in the management area */
+/* ds.c: guest memory, and the layout of the management area */
 struct ds_layout {
   uint8_t word;   /* bytes of a field */
   uint8_t bts;    /* bytes of a BTS record */
@@ -224,7 +224,7 @@ bool ds_is_available(const struct lb_recorder *r); /* neither in SMM nor after a
 
 /* bts.c */
 void bts_message(struct lb_recorder *r, const struct lb_branch *branch);
-void bts_update(struct lb_recorder *r); /* what a message has to do from now on */
+void bts_update(struct lb_recorder *r); /* recomputes how messages are handled */
 
 /* pmu.c */
 void pmu_reset(struct lb_recorder *r);
@@ -240,16 +240,16 @@ void pmu_note_unmodelled(struct lb_recorder *r, uint64_t select);
 uint64_t pmu_outcomes(const struct lb_progress *progress, uint32_t outcomes); /* as in struct lb_pmu_event */
 void pmu_advance(struct lb_recorder *r, unsigned i, uint64_t count, uint64_t *overflowed);
 
-/* pmu_metrics.c: RDMSR of PERF_METRICS, */
+/* pmu_metrics.c: RDMSR of PERF_METRICS */
 uint64_t metrics_get(const struct lb_recorder *r);
-/* its WRMSR, false: #GP, */
+/* WRMSR of PERF_METRICS; false: #GP */
 bool metrics_set(struct lb_recorder *r, uint64_t value);
-/* and counting; returns STATUS_METRICS on overflow, or 0. */
+/* Counts the slots of each category. Returns STATUS_METRICS on overflow, or 0. */
 uint64_t metrics_progress(struct lb_recorder *r, const struct lb_progress *progress);
 
-/* pmu_p4.c: WRMSR of a CCCR, true; */
+/* pmu_p4.c: WRMSR of a CCCR; always returns true */
 bool pmu_p4_cccr(struct lb_recorder *r, unsigned counter, uint64_t value);
-/* advances the Pentium 4's counters; a bit for each whose overflow interrupts */
+/* Advances the Pentium 4's counters. Returns a bit for each counter whose overflow interrupts. */
 uint64_t pmu_p4_progress(struct lb_recorder *r, const struct lb_progress *progress);
 
 /* pebs.c: counters that can write records, as bits of GLOBAL_CTRL */

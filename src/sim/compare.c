@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rule runs twice, with and without host.map: the visible state of the unit must be the same.
+ * Compares two runs of a rule, with and without host.map: the visible state of the unit must be the same.
  */
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The parser of rule files: a line is split into words, its first word finds the verb, and the verb's function reads
+ * The parser of rule files: a line is split into words, its first word names the verb, and the verb's function reads
  * the rest. Those functions return 0, or LB_E_BAD_SYNTAX after parser_fail has said what is wrong, or -ENOMEM.
  */
 #ifndef SIM_PARSER_H
@@ -13,14 +13,14 @@ struct parser {
   struct sim_error *error;
   unsigned line;
   const struct verb *verb;
-  char *words[SIM_WORDS_MAX]; /* those behind the verb's own */
+  char *words[SIM_WORDS_MAX]; /* those after the verb's own */
   unsigned count;
   char *text;       /* instead of words, for verbs that take any text */
-  unsigned on_line; /* of the `on` that is open, 0 if none is */
+  unsigned on_line; /* line of the `on` that is open, 0 if none is */
   struct cpu_set on;
-  bool has_cpus;    /* a `cpu` statement was there */
-  bool has_on;      /* an `on` was */
-  bool is_printing; /* the last statement was `expect print`: lines behind "| " belong to it */
+  bool has_cpus;    /* the file has a `cpu` statement */
+  bool has_on;      /* the file has an `on` statement */
+  bool is_printing; /* the last statement was `expect print`: lines that begin with "| " belong to it */
 };
 
 int parser_fail(struct parser *parser, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -32,10 +32,10 @@ int word_number(struct parser *parser, const char *word, uint64_t *ret_value);
 /* A number that is at most `limit`. */
 int word_number_up_to(struct parser *parser, const char *word, uint64_t limit, uint64_t *ret_value);
 
-/* Which of the blank-separated `choices` the word is. */
+/* Finds the word among the blank-separated `choices`. */
 int word_choice(struct parser *parser, const char *word, const char *choices, uint64_t *ret_index);
 
-/* The text behind "key=", NULL if the word does not begin with it. */
+/* The text after "key="; NULL if the word does not begin with it. */
 const char *word_after(const char *word, const char *key);
 
 /* A register that at least one CPU of the catalogue has, or an address. */
@@ -53,7 +53,8 @@ int words_fields(struct parser *parser, unsigned first, const struct word_field 
 
 /* ---- CPU words (select.c) ---- */
 
-/* Adds what the words of the line select to the set, which must be empty if they are the first. `is_first` says so. */
+/* Adds the CPUs that the words of the line select to the set. `is_first`: these are the first words, and the set must
+ * be empty. */
 int words_cpus(struct parser *parser, bool is_first, struct cpu_set *set);
 
 /* ---- verbs: parse_guest.c, parse_expect.c, and parse.c for those that concern the file itself ---- */

@@ -20,19 +20,19 @@ struct areas {
   size_t total;
 };
 
-/* Adds a piece of zeros, at least one, that does not reach past the last address. Returns 0; -EEXIST if it overlaps
- * another; LB_E_TOO_BIG past the limits; -ENOMEM. */
+/* Adds a piece of memory with at least one byte, all zeros, that does not reach past the last address. Returns 0;
+ * -EEXIST if it overlaps another; LB_E_TOO_BIG past the limits; -ENOMEM. */
 int areas_add(struct areas *memory, uint64_t address, size_t size);
 void areas_done(struct areas *memory);
 
-/* Where `size` bytes lie that are all in one piece; NULL if they are not. */
+/* The host address of `size` bytes that are all in one piece; NULL if they are not. */
 unsigned char *areas_at(const struct areas *memory, uint64_t address, size_t size);
 
 /* A little-endian number of 1, 2, 4 or 8 bytes. */
 uint64_t areas_get(const unsigned char *bytes, unsigned size);
 void areas_put(unsigned char *bytes, unsigned size, uint64_t value);
 
-/* The attributes of pages that lb_ds_check is told. */
+/* The attributes of pages, for lb_ds_check. */
 struct pages {
   struct {
     uint64_t number;
@@ -65,11 +65,11 @@ struct thread {
   size_t capacity;
 };
 
-/* Makes the unit, just after a cold reset. Returns 0, or LB_E_NO_UNIT. */
+/* Makes the unit, in its state after a cold reset. Returns 0, or LB_E_NO_UNIT. */
 int thread_make(struct thread *thread, bool has_map);
 void thread_done(struct thread *thread);
 
-/* The code mode changes. */
+/* Changes the code mode. */
 void thread_set_mode(struct thread *thread, enum code_mode mode);
 
 /* ---- the run (run.c) ---- */
@@ -95,14 +95,14 @@ struct run {
   int error; /* 0, or negative as sim_run returns it: the run is over */
 };
 
-/* Notes a failure: what the statement expects is not the case. */
+/* Notes a failure: an expectation of the statement does not hold. */
 void run_fail(struct run *run, const struct statement *statement, const char *format, ...)
   __attribute__((format(printf, 3, 4)));
 
-/* The same, for one of the lines behind `expect print`. */
+/* The same, for one of the lines after `expect print`. */
 void run_fail_line(struct run *run, unsigned line, const char *expected, const char *got);
 
-/* Tells the watcher something. Costs nothing without a watcher. */
+/* Tells the watcher of an effect. Costs nothing without a watcher. */
 void run_note(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* ---- registers (msr.c) ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A rule file from its name to its verdict: reads it, runs it on the CPUs that it names or on the user's choice, and
- * writes the final contents of the unit and the failed expectations to the output.
+ * Shows a rule file: reads it, runs it on the CPUs that it names or on the user's choice, and writes the final contents
+ * of the unit and the failed expectations to the output.
  */
 #include "sim/show.h"
 
@@ -257,7 +257,7 @@ static int file_run(const struct sim_show_options *options, const struct sim *si
   return failures;
 }
 
-/* On a CPU that the file does not name, the user wants to see the differences: they are not failures, unless with
+/* On a CPU that the file does not name, differences are what the user wants to see. They are failures only with
  * --check. */
 static bool failures_count(const struct sim_show_options *options, const struct sim *sim)
 {

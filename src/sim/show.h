@@ -12,17 +12,17 @@
 
 struct sim_show_options {
   const struct lb_cpu *cpu;    /* NULL: those of the file */
-  enum report_format format;   /* of what the unit holds */
+  enum report_format format;   /* of the unit's contents */
   bool is_check;               /* only "ok" or "FAIL" for each file */
   bool is_verbose;             /* each statement and what it does */
-  bool has_several;            /* files: each says which it is */
-  struct report_output output; /* for what the unit holds, and the words of is_check */
+  bool has_several;            /* several files are shown: each gets a title */
+  struct report_output output; /* for the unit's contents, and the words of is_check */
   FILE *notes;                 /* for the rest */
 };
 
 /* Runs a file, "-" for standard input, and shows it. A file that cannot be read or run gets a message. Returns true if
- * every expectation holds. On a CPU that the file does not name, differences are what the user wants to see: they count
- * only with is_check. */
+ * every expectation holds. On a CPU that the file does not name, differences are shown, but count only with
+ * is_check. */
 bool sim_show(const struct sim_show_options *options, const char *name);
 
 #endif

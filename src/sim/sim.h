@@ -37,29 +37,29 @@ struct sim_error {
  */
 int sim_parse(const char *text, size_t size, struct sim_error *ret_error, struct sim **ret_sim);
 
-/* Takes NULL. */
+/* `sim` may be NULL. */
 void sim_free(struct sim *sim);
 
-/* What `title` says, "" without one. */
+/* The text of `title`, "" without one. */
 const char *sim_title(const struct sim *sim);
 
-/* What the first line says behind "# source:", "" if it does not. */
+/* The text after "# source:" in the first line, "" if there is none. */
 const char *sim_source(const struct sim *sim);
 
 /* CPUs 0, 1, ... of the file, in the order of the catalogue; NULL past the end. */
 const struct lb_cpu *sim_cpu_at(const struct sim *sim, size_t index);
 
-/* How many expectations the file holds for this CPU. */
+/* The number of expectations that the file has for this CPU. */
 size_t sim_expectations(const struct sim *sim, const struct lb_cpu *cpu);
 
 /* Callbacks of a watcher while a rule runs. Each may be NULL. */
 struct sim_watch {
   void *data; /* handed to each */
-  /* A statement was run. `effect`: what it made the unit do, "" if nothing that can be seen. */
+  /* A statement was run. `effect` says what the unit did, "" if there is no visible effect. */
   void (*step)(void *data, unsigned line, const char *statement, const char *effect);
   /* The statement `print`: its output. */
   void (*print)(void *data, unsigned line, const char *output);
-  /* The end: what the unit of each thread holds. `options` has the file's symbols and heads. */
+  /* The run is over. Called once for each thread, with its unit. `options` has the file's symbols and heads. */
   void (*end)(void *data, unsigned thread, const struct lb_recorder *recorder, const struct report_options *options);
 };
 

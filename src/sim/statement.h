@@ -23,12 +23,12 @@ struct cpu_set {
 /* A verb: one row of a table. */
 struct verb {
   const char *word;
-  unsigned least, most; /* words behind it */
+  unsigned least, most; /* number of words after it */
   int (*parse)(struct parser *parser, struct statement *statement);
   void (*run)(struct run *run, const struct statement *statement); /* NULL: done when it is parsed */
   const char *choices; /* the words that parse_choice takes, separated by blanks */
   uint64_t limit;      /* the greatest number that parse_number takes */
-  const char *usage;   /* of the words behind it */
+  const char *usage;   /* of the words after it */
 };
 
 /* A register as the file names it. A name means another address, or none, on another CPU. */
@@ -36,7 +36,7 @@ struct named_register {
   const char *name;
   bool is_address; /* the name is a number: `addresses[0]` */
   unsigned count;
-  uint32_t addresses[SIM_ADDRESSES_MAX]; /* what the name means on the CPUs of the catalogue */
+  uint32_t addresses[SIM_ADDRESSES_MAX]; /* its addresses on the CPUs of the catalogue */
 };
 
 enum code_mode { CODE_16, CODE_32, CODE_COMPAT, CODE_64 }; /* in the order of the words of `mode` */
@@ -119,7 +119,7 @@ struct sim {
   const char *title;
   const char *source;
   struct cpu_set cpus;
-  struct { /* as a word like 06_8E gave it, 0 if none did */
+  struct { /* as given by a word like 06_8E, 0 if there was none */
     unsigned family, model;
   } models[SIM_CPUS_MAX];
   struct cpu_set options[LB_OPTIONS]; /* the CPUs for which each is on */
@@ -128,7 +128,7 @@ struct sim {
   struct printed {
     const char *text;
     unsigned line;
-  } * printed; /* the lines behind "| " */
+  } * printed; /* the lines that begin with "| " */
   size_t printed_count, printed_capacity;
 };
 
@@ -137,7 +137,7 @@ struct sim {
 /* The verb with this word; NULL if there is none. */
 const struct verb *verb_find(const char *word);
 
-/* The same for the word behind `expect`. */
+/* The same for the word after `expect`. */
 const struct verb *verb_find_expect(const char *word);
 
 /* The nearest verb, for "did you mean"; NULL if none is near. */
@@ -147,10 +147,10 @@ const struct verb *verb_guess_expect(const char *word);
 /* True for `expect ...`. */
 bool verb_is_expect(const struct verb *verb);
 
-/* True for verbs behind which any text stands, to the end of the line. */
+/* True for verbs that take any text up to the end of the line. */
 bool verb_is_text(const struct verb *verb);
 
-/* The statement is run on the CPU with this index. */
+/* Whether the statement is run on the CPU with this index. */
 bool statement_is_for(const struct statement *statement, size_t cpu);
 
 /* ---- sets of CPUs (select.c) ---- */
