@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Everything that is computed from a trace: names for its addresses, counts, calls, hot places, differences, a replay
- * through a recorder. Each takes the records of a trace one after the other; the caller reads them and opens the files.
- * Results are structs: src/report turns them into text, src/export into files for other tools.
+ * Everything that is computed from a trace: names for its addresses, counts, calls, hot code, differences, a replay
+ * through a recorder. Each computation takes the records of a trace in order; the caller reads them and opens the
+ * files. Results are structs: src/report turns them into text, src/export into files for other tools.
  */
 #ifndef ANALYSIS_ANALYSIS_H
 #define ANALYSIS_ANALYSIS_H

@@ -17,11 +17,11 @@ int analysis_functions_find(struct analysis_names *names, const struct analysis_
                             const struct analysis_hot *hot, const char *word,
                             struct analysis_hot_function **ret_functions);
 
-/* The names of functions that ran and are most like this one. Returns how many, at most `count`. */
+/* Finds the names of functions that ran and are most similar to `word`. Returns how many there are, at most `count`. */
 size_t analysis_functions_near(const struct analysis_hot *hot, const char *word, const char **ret_names, size_t count);
 
-/* A module that has a function of this name, of which nothing ran; or NULL. Files that nothing ran in are not opened.
- */
+/* Returns a module that has a function of this name of which nothing ran, or NULL. Files in which nothing ran are not
+ * opened. */
 const char *analysis_functions_idle(const struct analysis_names *names, const char *word);
 
 /* ---- its rows ---- */
@@ -32,7 +32,7 @@ struct analysis_annotated {
   int8_t kind;                       /* enum lb_branch_kind of an instruction that may jump; else -1 */
   uint64_t executed;                 /* as far as known */
   uint64_t taken, passed;            /* of a branch */
-  const struct analysis_jump *jumps; /* the ways out of it, in the order of their targets; includes passed ones */
+  const struct analysis_jump *jumps; /* its jumps, sorted by target; includes branches that were not taken */
   size_t jump_count;
   /* The source: the innermost function that was inlined here. NULL and 0: not known. */
   const char *file, *function;
@@ -58,19 +58,19 @@ struct analysis_annotation {
   size_t arrow_count;
   unsigned lanes;       /* lanes in use */
   size_t hidden_arrows; /* arrows for which there was no lane */
-  uint64_t end;         /* address behind the last byte that was looked at */
+  uint64_t end;         /* address after the last byte that was examined */
   bool is_cut;          /* the function is too long to be shown whole */
-  bool has_unknown;     /* bytes of it are not known, or are no code */
-  bool is_changed;      /* branches ran here that are not in the code as it is now: the code has changed since */
+  bool has_unknown;     /* some of its bytes are unknown, or are not code */
+  bool is_changed;      /* branches ran here that the present code does not have: the code has changed since */
   bool is_uncounted;    /* it ran where instructions cannot be counted: only the counts of branches are known */
 };
 
-/* Returns 0, or -ENOMEM. `wants_lines`: false leaves the debug information alone. */
+/* Returns 0, or -ENOMEM. `wants_lines`: false skips the debug information. */
 int analysis_annotate(struct analysis_names *names, struct analysis_code *code, const struct analysis_counts *counts,
                       const struct analysis_hot_function *function, bool wants_lines,
                       struct analysis_annotation *ret_annotation);
-/* The target of a branch that follows `after` when targets are sorted by count, the most frequent first; NULL asks for
- * the first. Returns NULL behind the last. */
+/* The target of a branch that follows `after` when targets are sorted by count, the most frequent first; if `after` is
+ * NULL, the first target. Returns NULL after the last. */
 const struct analysis_jump *analysis_annotated_target(const struct analysis_annotated *row,
                                                       const struct analysis_jump *after);
 

@@ -23,8 +23,8 @@ struct analysis_backtrace {
   bool is_complete; /* false: older frames are not in the record */
 };
 
-/* The stack of a thread at its end; an empty one if none can be made: `places` is NULL or has no pieces, or the thread
- * has no branches. `files` as for analysis_names_new. Returns 0 or -ENOMEM. */
+/* Makes the call stack of a thread at its end. The stack is empty if `places` is NULL or has no pieces, or if the
+ * thread has no branches. `files` as for analysis_names_new. Returns 0 or -ENOMEM. */
 int analysis_backtrace_make(const struct analysis_death *death, const struct analysis_places *places,
                             const struct analysis_thread *thread, const struct analysis_files *files,
                             struct analysis_backtrace *ret_backtrace);

@@ -10,7 +10,7 @@
 /* A stack with everything that it called. */
 struct whole {
   struct analysis_cost cost; /* inclusive */
-  bool is_wanted, is_within; /* it is the function itself; a call of it is among the callers */
+  bool is_wanted, is_within; /* its innermost function is wanted; one of its callers is */
 };
 
 static void wholes_add_up(const struct analysis_stacks *stacks, struct whole *wholes)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns branches into calls: calls_edge.c has the meaning of a branch, calls_stack.c everything that changes the stack.
+ * Turns branches into calls: calls_edge.c determines the meaning of a branch, calls_stack.c changes the stack.
  */
 #include "analysis/calls.h"
 

@@ -11,7 +11,7 @@
 #include "analysis/extent.h"
 
 enum analysis_call_how {
-  ANALYSIS_CALL_START,  /* entered: the stream begins, or goes on behind a gap, here */
+  ANALYSIS_CALL_START,  /* entered: the stream begins here, or continues here after a gap */
   ANALYSIS_CALL_CALL,   /* entered by a call, */
   ANALYSIS_CALL_TAIL,   /* by a jump out of another function: its return ends both, */
   ANALYSIS_CALL_SIGNAL, /* or by a signal, interrupt or exception */
@@ -45,10 +45,10 @@ struct analysis_called {
 
 struct analysis_calls;
 
-#define ANALYSIS_CALLS_DEPTH_MAX 65536u /* of a stack: deeper calls are followed, but not reported */
+#define ANALYSIS_CALLS_DEPTH_MAX 65536u /* frames of a stack; deeper calls are followed, but not reported */
 
-/* `names` learns of modules from here; `code` NULL: instructions are not counted, which is faster. Returns 0, or
- * -ENOMEM. */
+/* The modules of the trace are passed to `names`. If `code` is NULL, instructions are not counted, which is faster.
+ * Returns 0, or -ENOMEM. */
 int analysis_calls_new(struct analysis_names *names, struct analysis_code *code, analysis_call_function *function,
                        void *data, struct analysis_calls **ret_calls);
 void analysis_calls_free(struct analysis_calls *calls); /* takes NULL */
@@ -56,14 +56,14 @@ void analysis_calls_free(struct analysis_calls *calls); /* takes NULL */
 /* Takes a record of a trace. Returns 0, what the function returned, or -ENOMEM. */
 int analysis_calls_record(struct analysis_calls *calls, const struct lb_trace_record *record);
 
-/* Call it behind the last record: leaves all functions that are still open. Returns as above. */
+/* To be called after the last record: leaves all functions that are still open. Returns as above. */
 int analysis_calls_end(struct analysis_calls *calls);
 
-/* Tells how far a stream is: sets `branch`, the number of its next branch, `instructions` and `unknown` of `*call`.
+/* Gets the position of a stream: sets `branch`, the number of its next branch, `instructions` and `unknown` of `*call`.
  * Zeros for a stream that has had no branch yet. */
 void analysis_calls_position(const struct analysis_calls *calls, uint32_t stream, struct analysis_call *call);
 
-/* The function with this number; they are given out from 0 on. Returns false past the last. */
+/* Gets the function with this number. Numbers begin at 0 and are consecutive. Returns false past the last. */
 bool analysis_calls_function(const struct analysis_calls *calls, uint32_t number, struct analysis_called *ret_called);
 
 /* Does a word name this function (filter.h: analysis_word_names)? */
@@ -77,7 +77,7 @@ struct analysis_open_call {
                       fell into it */
 };
 
-/* The functions that a stream is in, from 0, the innermost, on. Returns false past the last. */
+/* Gets a function that a stream is in; number 0 is the innermost. Returns false past the last. */
 bool analysis_calls_open(const struct analysis_calls *calls, uint32_t stream, size_t number,
                          struct analysis_open_call *ret_call);
 

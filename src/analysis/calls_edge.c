@@ -63,7 +63,7 @@ static enum edge_action action_of(unsigned kind)
   }
 }
 
-/* Whether the instruction at which a signal or interrupt came was executed. Only instructions that ask for one are. */
+/* Whether the instruction at which a signal or interrupt arrived was executed: only if it requested the event. */
 static bool is_run(unsigned kind)
 {
   return kind != LB_BRANCH_FAULT && kind != LB_BRANCH_TRAP && kind != LB_BRANCH_INTERRUPT && kind != LB_BRANCH_NMI &&

@@ -10,7 +10,7 @@
 #include "analysis/calls_function.h"
 #include "analysis/code.h"
 
-#define EDGES_SHIFT 48u     /* the bits of a hash from here on are the number of a slot */
+#define EDGES_SHIFT 48u     /* the bits of a hash from this one on are the number of a slot */
 #define INSTRUCTION_MAX 15u /* bytes of an instruction */
 
 enum edge_action {
@@ -70,7 +70,7 @@ static inline struct edge_known *calls_edges_place(const struct calls_edges *edg
   return &edges->known[(hash ^ hash >> 32) * UINT64_C(0x9E3779B97F4A7C15) >> EDGES_SHIFT];
 }
 
-/* Fills in an edge of which start, from, to, space and kind are set. Returns 0, or -ENOMEM. */
+/* Fills in an edge whose start, from, to, space and kind are set. Returns 0, or -ENOMEM. */
 int calls_edges_learn(struct calls_edges *edges, const struct lb_branch *branch, struct edge_known *edge);
 
 #endif

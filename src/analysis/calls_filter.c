@@ -21,7 +21,7 @@ struct bytes {
 struct filter_stream {
   struct bytes open;
   uint32_t functions; /* open functions that were asked for */
-  uint32_t given;     /* open functions that were given */
+  uint32_t given;     /* open functions that passed the filter */
 };
 
 struct analysis_calls_filter {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which calls of a trace are wanted: those in a function, and of some modules. The calls that remain still nest.
+ * Selects calls of a trace: those inside certain functions and of certain modules. The selected calls still nest.
  */
 #ifndef ANALYSIS_CALLS_FILTER_H
 #define ANALYSIS_CALLS_FILTER_H
@@ -10,7 +10,7 @@
 
 struct analysis_calls_filter;
 
-/* Only the functions and modules of `filter` are looked at. It must stay good. Returns 0, or -ENOMEM. */
+/* Uses only the functions and modules of `filter`, which must stay valid. Returns 0, or -ENOMEM. */
 int analysis_calls_filter_new(struct analysis_filter *filter, struct analysis_calls_filter **ret_calls);
 void analysis_calls_filter_free(struct analysis_calls_filter *calls); /* takes NULL */
 

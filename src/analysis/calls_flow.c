@@ -8,7 +8,7 @@
 
 #include "analysis/calls_stack.h"
 
-#define SWITCHES_MAX 64u /* returns to unknown addresses; after this many the stack is taken for another one */
+#define SWITCHES_MAX 64u /* after this many returns to unknown addresses, another stack is assumed */
 
 /* ---- jumps ---- */
 
@@ -46,8 +46,8 @@ static int stack_jump_inside(struct call_stacks *stacks, struct call_stack *stac
   return target->flags & TARGET_IS_COLD ? 0 : call_stack_tail(stacks, stack, target);
 }
 
-/* Whether an indirect jump leaves its function or its file for unknown code. Only between code without symbols it may
- * be a jump inside a function. */
+/* Whether an indirect jump leaves its function or its file for unknown code. Between code without symbols, such a jump
+ * may stay inside a function. */
 static bool target_is_strange(const struct call_stacks *stacks, const struct frame *top, const struct target *target)
 {
   const struct called *function = &stacks->called->functions[top->function];

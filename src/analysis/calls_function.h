@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The functions that calls.c knows, by number, and what lies at an address. extent.h defines what a function is.
+ * The functions that calls.c knows, by number, and the function at an address. extent.h defines what a function is.
  */
 #ifndef ANALYSIS_CALLS_FUNCTION_H
 #define ANALYSIS_CALLS_FUNCTION_H
@@ -8,7 +8,7 @@
 #include "analysis/analysis.h"
 #include "base/base.h"
 
-#define CALLED_MAX (1u << 19) /* functions; more are not told apart */
+#define CALLED_MAX (1u << 19) /* functions; further ones are not distinguished */
 
 enum target_flag {
   TARGET_IS_START = 1u << 0,    /* a function begins at the address */
@@ -27,7 +27,7 @@ struct called {
 
 struct target {
   uint64_t address;
-  uint32_t space, generation; /* 0: the place is empty */
+  uint32_t space, generation; /* 0: the slot is empty */
   uint32_t function;
   uint8_t flags;
 };

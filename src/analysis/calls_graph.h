@@ -9,7 +9,7 @@
 
 struct graph_function {
   uint32_t number;
-  uint32_t active; /* calls of it that are open in the stream at hand */
+  uint32_t active; /* its open calls in the current stream */
   uint64_t calls;
   uint64_t instructions, branches;         /* with all that it called */
   uint64_t own_instructions, own_branches; /* without */
@@ -17,7 +17,7 @@ struct graph_function {
 };
 
 struct graph_edge {
-  uint32_t caller, callee; /* UINT32_MAX: nobody */
+  uint32_t caller, callee; /* caller UINT32_MAX: there is none */
   bool is_used;
   uint64_t calls;
   uint64_t instructions, unknown; /* of the callee and all that it called */
@@ -29,12 +29,12 @@ struct calls_graph {
   size_t count, capacity;
   struct graph_edge *edges; /* a hash */
   size_t edge_count, edge_capacity;
-  uint32_t stream; /* whose functions are marked as active */
+  uint32_t stream; /* the stream whose functions are marked as active */
   bool has_forgotten;
 };
 
 void calls_graph_begin(struct calls_graph *graph, struct calls_walk *walk);
-/* Call it behind the last call: turns functions and edges into sorted lists. */
+/* To be called after the last call: turns functions and edges into sorted lists. */
 void calls_graph_end(struct calls_graph *graph);
 void calls_graph_done(struct calls_graph *graph);
 

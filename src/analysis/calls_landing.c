@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Landing pads, out of a program's own tables: the description of a function (eh_frame.h) leads to its list of calls
+ * Landing pads, from a program's own tables: the description of a function (eh_frame.h) leads to its list of calls
  * (.gcc_except_table), whose form is that of the C++ ABI for Itanium, "Exception Handling Tables". The file is
  * untrusted: any inconsistency ends the search.
  */

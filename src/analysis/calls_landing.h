@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Landing pads: where an exception that comes out of a call is caught or cleaned up after. Compilers make tables of
- * them.
+ * Landing pads: the code that catches an exception thrown out of a call, or cleans up after it. Compilers make tables
+ * of them.
  */
 #ifndef ANALYSIS_CALLS_LANDING_H
 #define ANALYSIS_CALLS_LANDING_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The stack of a stream: which functions it is in, and where each is to return to.
+ * The call stack of a stream: the functions that it is in, and the return address of each.
  */
 #ifndef ANALYSIS_CALLS_STACK_H
 #define ANALYSIS_CALLS_STACK_H
@@ -9,12 +9,12 @@
 
 #include "analysis/calls_function.h"
 
-#define FRAMES_MAX (1u << 21) /* of all streams together; a stack that would need more is given up */
-#define POINTS_MAX 1024u      /* places to longjmp to, of one stream; the oldest are forgotten */
+#define FRAMES_MAX (1u << 21) /* frames of all streams together; a stack that would need more is discarded */
+#define POINTS_MAX 1024u      /* longjmp targets of one stream; the oldest are forgotten */
 
 struct frame {
   uint64_t back;     /* where the return should lead, */
-  uint8_t slack;     /* or up to so many bytes behind that, since the length of the call is not known */
+  uint8_t slack;     /* or up to this many bytes after that, since the length of the call is not known */
   uint8_t how;       /* enum analysis_call_how */
   bool is_far;       /* entered by a signal, interrupt, system call or far call: near returns do not end it */
   bool is_hidden;    /* an entry of the PLT: the frame later becomes the function that the entry stands for */
@@ -22,9 +22,9 @@ struct frame {
   uint64_t branch;   /* number in the stream of the branch that entered it, or its entry in the PLT; or NO_BRANCH */
 };
 
-#define NO_BRANCH UINT64_MAX /* of a function that execution fell into from the one before it */
+#define NO_BRANCH UINT64_MAX /* branch number of a function that execution fell into from the one before it */
 
-/* Where setjmp returned to, and whose frame that is. */
+/* The address to which setjmp returned, and its frame. */
 struct jump_point {
   uint64_t back;
   uint8_t slack;
@@ -39,8 +39,8 @@ struct call_stack {
   struct jump_point *points;
   size_t point_count, point_capacity;
   uint32_t switches; /* returns to unknown places since the stack was begun */
-  int64_t patience;  /* frames that may still be looked at in vain */
-  /* the branch that is taken now, and what ran up to it */
+  int64_t patience;  /* frames that may still be searched without a match */
+  /* the current branch, and the counts up to it */
   uint64_t branch, from, to;
   uint64_t instructions;
   uint64_t unknown; /* pieces of code of which `instructions` counts only the branch */
@@ -49,7 +49,7 @@ struct call_stack {
 
 #define LANDINGS 256u /* places of a hash */
 
-/* Where an exception lands that comes out of the call before an address. */
+/* The landing pad of an exception that is thrown out of the call before an address. */
 struct landing {
   uint64_t back, to; /* 0: nowhere, or not known */
   uint32_t space, generation;
@@ -71,7 +71,7 @@ static inline struct frame *call_stack_top(const struct call_stack *stack)
 
 /* The functions below return 0, what the caller's function returned, or -ENOMEM. */
 
-/* The stack must be empty: enters the function at `target`. */
+/* Enters the function at `target`. The stack must be empty. */
 int call_stack_begin(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 
 /* Leaves all frames, and forgets where the stream is. */
@@ -103,7 +103,7 @@ void call_stack_done(struct call_stack *stack);
 
 /* ---- for calls_flow.c ---- */
 
-/* The first continues behind the branch in a stack of which nothing is known; the second forgets a whole stack. */
+/* The first continues after the branch in a stack whose frames are unknown; the second forgets a whole stack. */
 int call_stack_begin_anew(struct call_stacks *stacks, struct call_stack *stack, const struct target *target);
 int call_stack_lose(struct call_stacks *stacks, struct call_stack *stack);
 
@@ -124,8 +124,8 @@ size_t call_stack_point(const struct call_stack *stack);
 /* ---- searches (calls_search.c): each returns the number of a frame, or FRAME_NONE ---- */
 
 #define FRAME_NONE SIZE_MAX
-#define PATIENCE (INT64_C(1) << 20) /* frames that may be searched without a find; calls give some of it back */
-#define PATIENCE_LEAST 64           /* so many are always looked at */
+#define PATIENCE (INT64_C(1) << 20) /* frames that may be searched without a match; calls give some of it back */
+#define PATIENCE_LEAST 64           /* this many are always searched */
 
 /* Does the code at `target` belong to the frame's function? */
 bool frame_holds(const struct call_stacks *stacks, const struct frame *frame, const struct target *target);

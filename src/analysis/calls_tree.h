@@ -10,9 +10,9 @@
 
 #define TREE_SMALL UINT32_MAX /* as a function: calls that are summed up */
 #define TREE_NONE SIZE_MAX
-#define TREE_LINES_MOST (1u << 21) /* that are kept, whatever --top says: 128 MiB */
+#define TREE_LINES_MOST (1u << 21) /* lines that are kept, regardless of --top: 128 MiB */
 
-/* A call, or several that are alike; its own calls are the lines behind it. */
+/* A call, or several that are alike; the lines after it are its own calls. */
 struct tree_line {
   uint32_t function;
   uint32_t level;
@@ -22,7 +22,7 @@ struct tree_line {
   uint64_t repeats; /* calls that this line stands for */
   uint64_t instructions, branches;
   uint64_t unknown; /* pieces of code whose instructions are not known */
-  uint64_t shape;   /* hash of its functions: calls that are alike have the same */
+  uint64_t shape;   /* hash of its functions; equal for calls that are alike */
   uint64_t before;  /* shape of the caller up to here */
 };
 
@@ -41,12 +41,12 @@ struct calls_tree {
   size_t count, capacity;
   size_t lines, lines_max; /* of all streams */
   uint64_t threshold;      /* calls of less weight are summed up */
-  size_t left_out;         /* streams that have no lines any more, and what ran in them */
+  size_t left_out;         /* streams that no longer have lines, and their counts */
   uint64_t left_instructions, left_branches, left_unknown;
 };
 
 void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk);
-/* Call it behind the last call: reduces the tree to as many lines as are wanted. Returns 0, or -ENOMEM. */
+/* To be called after the last call: reduces the tree to as many lines as are wanted. Returns 0, or -ENOMEM. */
 int calls_tree_end(struct calls_tree *tree);
 void calls_tree_done(struct calls_tree *tree);
 

@@ -25,8 +25,8 @@ static inline uint64_t shape_of(const struct tree_line *line, uint64_t inner)
   return shape_mix(inner, (uint64_t)line->function << 16 | (uint64_t)line->how << 8 | line->left) | 1;
 }
 
-/* Calls that repeat themselves become one line: the newest call that the newest open call made is compared, alone or
- * together with up to so many before it, with the calls before that. */
+/* Repeated sequences of 1 to TREE_PERIOD_MAX calls are joined: the newest calls that the newest open call made are
+ * compared with the calls before them. */
 #define TREE_PERIOD_MAX 8u
 void tree_join(struct tree_stream *stream);
 

@@ -15,7 +15,7 @@ enum { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
 
 static int walk_call(void *data, const struct analysis_call *call);
 
-/* --module chooses calls as the exports do; with it, so does --function. */
+/* --module filters calls as the exports do. With --module, --function does, too. */
 static int filter_init(struct calls_walk *walk, struct analysis_names *names)
 {
   const struct calls_options *options = walk->options;
@@ -180,7 +180,7 @@ static int walk_result(const struct calls_walk *walk, int r)
 
 /* ---- where --between begins and ends ---- */
 
-/* Calls that are open there are shown from there on. */
+/* Calls that are open where --between begins are shown from there on. */
 static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
 {
   struct analysis_call now;

@@ -19,9 +19,9 @@ struct calls_options {
   uint32_t thread;        /* LB_TRACE_ALL: all */
   uint32_t depth;         /* levels that are shown */
   const char *function;   /* NULL: all; else only the calls inside this function */
-  const char *module;     /* NULL: all; else functions of others are left out */
+  const char *module;     /* NULL: all; else functions of other modules are left out */
   const char *callers;    /* NULL, or the function of --callers, */
-  uint32_t caller_levels; /* and how many levels of them; 0: the usual */
+  uint32_t caller_levels; /* and how many levels of them; 0: the default */
   uint64_t first, last;   /* branches of a thread */
   uint64_t limit;         /* lines; UINT64_MAX: as many as there are */
   bool by_branches;       /* calls are weighed by branches, not by instructions */
@@ -43,7 +43,7 @@ struct calls_node {
   uint64_t unknown, inner_unknown;             /* pieces of code whose instructions are not known, likewise */
 };
 
-/* Callbacks that receive the calls. Both return 0 to go on, 1 to stop early, or a negative error. */
+/* Callbacks that receive the calls. Both return 0 to continue, 1 to stop early, or a negative error. */
 struct calls_view {
   /* `nodes` are the open calls of the stream; the newest is the last of them. */
   int (*enter)(void *data, uint32_t stream, struct calls_node *nodes, size_t count);
@@ -63,8 +63,8 @@ struct calls_walk {
   struct calls_view view;
   struct analysis_calls *calls;
   const struct analysis_code *code;
-  struct analysis_filter *filter;             /* of --module, or NULL; then */
-  struct analysis_calls_filter *calls_filter; /* this one lets calls of that module pass, inside --function */
+  struct analysis_filter *filter;             /* of --module, or NULL */
+  struct analysis_calls_filter *calls_filter; /* with `filter`: lets calls of that module pass, inside --function */
   struct calls_stream *streams;
   size_t count, capacity;
   uint8_t *matches; /* of --function or --callers, for each number */
@@ -73,7 +73,7 @@ struct calls_walk {
   bool has_enough;   /* the view wants no more */
 };
 
-/* The options and `names` must stay good; the view is to be set by the caller. Returns 0, or -ENOMEM. */
+/* The options and `names` must stay valid. The caller sets the view. Returns 0, or -ENOMEM. */
 int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct analysis_names *names,
                     struct analysis_code *code);
 void calls_walk_done(struct calls_walk *walk);
@@ -81,10 +81,10 @@ void calls_walk_done(struct calls_walk *walk);
 /* Takes a record. Returns 0, 1 when nothing more is wanted, or negative. */
 int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *record);
 
-/* Behind the last record. Returns as above. */
+/* To be called after the last record. Returns as above. */
 int calls_walk_end(struct calls_walk *walk);
 
-/* Is it a function of this name, that of --function or --callers? Returns 1, 0, or -ENOMEM. */
+/* Is this the function of --function or --callers? Returns 1, 0, or -ENOMEM. */
 int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *wanted);
 
 /* Appends the name of a function as it is shown: symbol, module+0xADDRESS, or address. Returns 0, or -ENOMEM. */
@@ -94,7 +94,7 @@ int calls_name(const struct calls_walk *walk, uint32_t function, struct text *te
 void calls_names(const struct calls_walk *walk, uint32_t function, const char **ret_symbol, const char **ret_module);
 
 /* The first call of a function, in one stream or LB_TRACE_ALL (calls_first.c). Rewinds the reader. Returns 0, or
- * negative after a complaint: there is none, for one. */
+ * negative after a message, for example if there is no such call. */
 int analysis_calls_first(struct trace_input *input, const char *name, uint32_t stream, struct analysis_call *ret_call);
 
 /* The weight of a call: instructions, or branches if the instructions are not known. */

@@ -17,7 +17,7 @@
 #define WINDOW 256u        /* bytes that are fetched at once */
 #define GRAINS (1u << 16)  /* slots of the hash table of grains */
 #define GRAIN 64u          /* bytes: one for each bit of a mask */
-#define GRAINS_FREE 2u     /* of a piece; further ones are charged for */
+#define GRAINS_FREE 2u     /* grains of a piece without charge; further ones are charged */
 #define LEAVE_FIRST (INT64_C(1) << 25)
 #define LEAVE_PIECE 32u /* work that each piece adds */
 #define GRAIN_BAD UINT8_MAX
@@ -45,7 +45,7 @@ struct analysis_code {
   struct analysis_names *names;
   int64_t leave;        /* work that is allowed beyond the usual */
   unsigned piece_leave; /* work that each piece adds */
-  unsigned grains_free; /* of a piece; further ones are charged for */
+  unsigned grains_free; /* grains of a piece without charge; further ones are charged */
   bool is_exhausted;
   /* the bytes fetched last */
   struct analysis_location window;
@@ -77,7 +77,7 @@ void analysis_code_free(struct analysis_code *code)
 
 /* ---- bytes ---- */
 
-/* The bytes at a location, from the window if they are there. Returns their number, which is less than the longest
+/* Gets the bytes at a location, from the window if they are in it. Returns their number, which is less than the longest
  * instruction only if there are no more. */
 static size_t bytes_at(struct analysis_code *code, const struct analysis_location *location, const uint8_t **ret_bytes)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The instructions between branches: how many there are, and what they are. 64-bit code only: nothing is known of other
- * code.
+ * The instructions between branches: how many there are, and what they are. Only 64-bit code is decoded; other code is
+ * unknown.
  */
 #ifndef ANALYSIS_CODE_H
 #define ANALYSIS_CODE_H
@@ -10,20 +10,20 @@
 
 struct analysis_code;
 
-/* `names` must stay good. Returns 0, or -ENOMEM. */
+/* `names` must stay valid. Returns 0, or -ENOMEM. */
 int analysis_code_new(struct analysis_names *names, struct analysis_code **ret_code);
 void analysis_code_free(struct analysis_code *code); /* takes NULL */
 
-#define ANALYSIS_INSTRUCTIONS_MAX 65536u /* of a straight piece: more are not counted */
+#define ANALYSIS_INSTRUCTIONS_MAX 65536u /* instructions of a straight piece; more are not counted */
 
-/* How many instructions there are from `first` up to the one at `last`, that one included, in a straight line; 0: not
- * known, because the bytes are not known or do not decode to such instructions. Both addresses are linear. Answers are
- * cached in a hash: a repeated question costs a few nanoseconds. */
+/* Counts the instructions in a straight line from `first` to the one at `last`, both included. Returns 0 if the bytes
+ * are unknown or do not decode to such instructions. Both addresses are linear. Results are cached in a hash table: a
+ * repeated query costs a few nanoseconds. */
 unsigned analysis_code_count(struct analysis_code *code, uint32_t space, uint64_t first, uint64_t last);
 
 struct analysis_instruction {
   uint8_t length;
-  int8_t kind;     /* enum lb_branch_kind of an instruction that may jump; -1: execution goes on with the next */
+  int8_t kind;     /* enum lb_branch_kind of an instruction that may jump; -1: execution continues with the next */
   uint64_t target; /* of a direct branch, as an address of the same location; 0: none, or not known */
 };
 
@@ -51,11 +51,11 @@ enum analysis_stop analysis_code_follow(struct analysis_code *code, const struct
  */
 bool analysis_code_charge(struct analysis_code *code, unsigned work);
 
-/* Allows so much work for all pieces together, in place of the default: a part of each piece is free, and the rest
- * shares a budget of 2^25, to which each piece adds a little. Must be called before the first piece. */
+/* Sets how much work is allowed for all pieces together, in place of the default: a part of each piece is free, and the
+ * rest shares a budget of 2^25, to which each piece adds a little. Must be called before the first piece. */
 void analysis_code_allow(struct analysis_code *code, uint32_t work);
 
-/* Was permission refused? Counts are then too low. */
+/* Was work refused? Counts are then too low. */
 bool analysis_code_is_exhausted(const struct analysis_code *code);
 
 /* An instruction as text, in Intel syntax. Returns its length, or 0. */

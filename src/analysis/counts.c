@@ -229,7 +229,7 @@ static int jumps_list(struct analysis_counts *counts)
   return 0;
 }
 
-/* Tells the names where functions begin, before anyone asks for the function of a location. */
+/* Passes the starts of functions to the names, before the function of a location is looked up. */
 static int starts_learn(struct analysis_counts *counts)
 {
   for (size_t i = 0; i < counts->jump_count; i++) {

@@ -14,7 +14,7 @@
 
 struct analysis_counts;
 
-/* `names` and `code` must stay good; `names` learns of modules from here. Returns 0, or -ENOMEM. */
+/* `names` and `code` must stay valid. The modules of the trace are passed to `names`. Returns 0, or -ENOMEM. */
 int analysis_counts_new(struct analysis_names *names, struct analysis_code *code, struct analysis_counts **ret_counts);
 void analysis_counts_free(struct analysis_counts *counts); /* takes NULL */
 
@@ -26,7 +26,7 @@ void analysis_counts_stream(struct analysis_counts *counts, uint32_t stream);
 int analysis_counts_record(struct analysis_counts *counts, struct lb_trace_reader *reader,
                            const struct lb_trace_record *record);
 
-/* Must be called once, behind the last record. Returns 0, or -ENOMEM. */
+/* Must be called once, after the last record. Returns 0, or -ENOMEM. */
 int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *reader);
 
 /* ---- then ---- */
@@ -34,7 +34,7 @@ int analysis_counts_end(struct analysis_counts *counts, struct lb_trace_reader *
 struct analysis_block {
   struct analysis_location first;
   uint64_t last; /* address of its last instruction, in the same form as first.address, */
-  uint64_t end;  /* and address of the byte behind that instruction; 0: not known */
+  uint64_t end;  /* and address of the byte after that instruction; 0: not known */
   uint64_t executed;
   uint32_t instructions; /* 0: not known */
   int8_t kind;           /* enum lb_branch_kind of the last instruction; -1: it is not a branch, or not known */
@@ -43,21 +43,21 @@ struct analysis_block {
 struct analysis_jump {
   struct analysis_location from, to;
   uint8_t kind;   /* enum lb_branch_kind */
-  bool is_passed; /* a conditional branch that was not taken; `to` is behind it */
+  bool is_passed; /* a conditional branch that was not taken; `to` is the next instruction */
   uint64_t count;
 };
 
 struct analysis_filter;
 
-/* Leaves out of the lists below what does not pass the filter; `filter` NULL: nothing is left out. May be called once,
- * after analysis_counts_end. Returns 0, or -ENOMEM. */
+/* Removes items that do not pass the filter from the lists below. If `filter` is NULL, nothing is removed. May be
+ * called once, after analysis_counts_end. Returns 0, or -ENOMEM. */
 int analysis_counts_filter(struct analysis_counts *counts, struct analysis_filter *filter);
 
-/* Those that are not left out, sorted by file, space and address. Good until analysis_counts_free. */
+/* The items that pass the filter, sorted by file, space and address. Valid until analysis_counts_free. */
 const struct analysis_block *analysis_counts_blocks(const struct analysis_counts *counts, size_t *ret_count);
 const struct analysis_jump *analysis_counts_jumps(const struct analysis_counts *counts, size_t *ret_count);
 
-/* The same, including what is left out: for callers that ask what code there is, and not how often it ran. */
+/* The same without the filter: for callers that need to know which code ran, not how often. */
 const struct analysis_block *analysis_counts_all_blocks(const struct analysis_counts *counts, size_t *ret_count);
 const struct analysis_jump *analysis_counts_all_jumps(const struct analysis_counts *counts, size_t *ret_count);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of counts: counts.c takes records and gives lists, counts_fold.c converts counts by linear address into
+ * Internals of the counts: counts.c takes records and gives lists, counts_fold.c converts counts by linear address into
  * counts by location.
  */
 #ifndef ANALYSIS_COUNTS_INSIDE_H
@@ -10,7 +10,7 @@
 #include "analysis/count_table.h"
 #include "analysis/counts.h"
 
-/* Where a stream is. */
+/* The position of a stream. */
 struct count_stream {
   uint64_t at; /* 0: not known */
 };
@@ -34,7 +34,7 @@ struct analysis_counts {
 
 #define COUNTS_KIND_STOP (-1) /* as a kind: no branch, the stream stopped there, as with a fault */
 
-/* Convert what was counted by linear address into counts by location. The first converts all of it; the second only the
+/* Convert counts by linear address into counts by location. The first converts all of them; the second only the
  * branches that were given one by one, which empties `raw`. Return 0, or -ENOMEM. */
 int counts_fold(struct analysis_counts *counts, struct lb_trace_reader *reader);
 int counts_fold_raw(struct analysis_counts *counts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a program, or its state while it runs, with the last branches of its threads: what is known of it, and
- * which of the branches belong into a report (death_rows.c). fault.h has what the fatal instruction did, backtrace.h
- * the call stack.
+ * The end of a program, or its state while it runs, with the last branches of its threads: the known facts, and the
+ * choice of branches for a report (death_rows.c). fault.h has the effect of the fatal instruction, backtrace.h the call
+ * stack.
  */
 #ifndef ANALYSIS_DEATH_H
 #define ANALYSIS_DEATH_H
@@ -27,13 +27,13 @@ struct analysis_piece {
 };
 
 struct analysis_places {
-  void *data; /* handed to the functions */
+  void *data; /* passed to the functions */
   /* Finds what is at an address of an address space. Returns false if that is not known; `*ret_place` is then
    * unchanged. The strings can be printed as they are, and stay valid until the report is printed. */
   bool (*find)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct symbol_place *ret_place);
   /* The bytes of code there. Returns how many there are, at most `size`. */
   size_t (*code)(void *data, uint32_t space, uint32_t mark, uint64_t address, uint8_t *bytes, size_t size);
-  /* The piece of a file there; the path is good as long as the places. Returns false, touching nothing, if there is
+  /* The piece of a file there; the path is valid as long as the places. Returns false, touching nothing, if there is
    * none. May be NULL: there is then no call stack, and all code is the program's own. */
   bool (*piece)(void *data, uint32_t space, uint32_t mark, uint64_t address, struct analysis_piece *ret_piece);
 };
@@ -45,11 +45,11 @@ struct analysis_thread {
   const struct lb_branch *branches; /* in the order in which they were taken */
   const uint32_t *marks;            /* of each branch */
   size_t count;
-  size_t first;                       /* branches before this one are cut off from those behind by a gap */
+  size_t first;                       /* a gap separates the branches before this one from the rest */
   bool is_cut;                        /* there were older branches, which are gone */
   bool is_damaged;                    /* some are missing between them: the log is invalid there */
   bool has_gaps;                      /* some are missing between them: the source did not give them */
-  const struct lb_recorder *recorder; /* not NULL: what this recorder holds is printed instead of the branches */
+  const struct lb_recorder *recorder; /* not NULL: its contents are printed instead of the branches */
 };
 
 enum analysis_ending {
@@ -85,8 +85,8 @@ static inline uint32_t analysis_thread_to_mark(const struct analysis_thread *thr
   return number + 1 < thread->count ? thread->marks[number + 1] : ANALYSIS_NOW;
 }
 
-/* Where a thread is: for the thread that died, where it died; for others, where their last branch led. Returns false:
- * not known. */
+/* Finds where a thread is: for the thread that died, where it died; for others, where their last branch led. Returns
+ * false if that is unknown. */
 bool analysis_death_at(const struct analysis_death *death, const struct analysis_thread *thread, uint64_t *ret_address);
 
 /* ---- which branches a report shows (death_rows.c) ---- */
@@ -94,14 +94,14 @@ bool analysis_death_at(const struct analysis_death *death, const struct analysis
 /* The choice. The program's own code is that of its executable, of files outside the
  * system's folders of libraries (/lib*, /usr/lib*, /nix/store, /gnu/store), and code in no file. */
 enum analysis_show {
-  ANALYSIS_SHOW_OWN_FIRST, /* the last ones in its own code, and then those of libraries behind them */
+  ANALYSIS_SHOW_OWN_FIRST, /* the last ones in its own code, and the libraries' branches after them */
   ANALYSIS_SHOW_OWN,       /* the last ones in its own code */
   ANALYSIS_SHOW_ALL,       /* the last ones */
 };
 
 /* The chosen branches of a thread: numbers in its list, the newest first. */
 struct analysis_death_rows {
-  size_t *numbers; /* `count` of them; behind these `tail_count` of libraries' */
+  size_t *numbers; /* `count` of them, followed by `tail_count` of libraries */
   size_t count, capacity;
   size_t tail_count,
     tail_total;    /* of the newer branches, all in libraries: how many are chosen, and how many there are */
@@ -117,7 +117,7 @@ void analysis_death_rows_done(struct analysis_death_rows *rows);
 
 /* Are these all that the thread took? */
 bool analysis_death_rows_are_all(const struct analysis_death_rows *rows, const struct analysis_thread *thread);
-/* Are these the last ones, one behind the other? Then a report need not say whose they are. */
+/* Are these the last ones, without omissions? Then a report need not say which code they belong to. */
 bool analysis_death_rows_are_last(const struct analysis_death_rows *rows, const struct analysis_thread *thread);
 
 /* Does this branch of a thread come from the program's own code, or lead there? */

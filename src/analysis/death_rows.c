@@ -131,7 +131,7 @@ static int rows_own(struct analysis_death_rows *rows, struct own_state *state, s
   return r;
 }
 
-/* Adds what libraries did after the last branch of the program's own code. */
+/* Adds the branches of libraries after the last branch of the program's own code. */
 static int rows_tail(struct analysis_death_rows *rows, const struct analysis_thread *thread, size_t most)
 {
   size_t own = rows->count;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two runs side by side: when are two branches, each of its own run, the same? Addresses differ from run to run, and
- * files may have been built anew; what counts is the place in the program.
+ * Compares two runs: decides when a branch of one run is the same as a branch of the other. Addresses differ from run
+ * to run, and files may have been rebuilt. Branches are therefore compared by their place in the program:
  *
  *   a file that both traces name (the same build-id; without one, the same path)   address in the file
- *   any other file                                                                 symbol and offset behind it
+ *   any other file                                                                 symbol and offset from it
  *   no file, in a trace of a machine                                               linear address
  *   no file, in a trace of a program                                               offset in its page
  */
@@ -19,7 +19,7 @@ struct analysis_diff_files {
   size_t count, capacity;
 };
 
-#define ANALYSIS_DIFF_FILES_MAX 4096u /* more are not told apart: they are compared by symbol */
+#define ANALYSIS_DIFF_FILES_MAX 4096u /* further files are compared by symbol */
 
 /* Takes the modules of a trace; other records do nothing. Returns 0, or -ENOMEM. */
 int analysis_diff_files_record(struct analysis_diff_files *files, const struct lb_trace_record *record);
@@ -34,8 +34,8 @@ struct analysis_diff_key {
 
 struct analysis_diff_keys;
 
-/* Keys of one of the two runs. `names` and `other`, the files of the other run, must stay good. `is_process`: of a
- * program. Returns 0, or -ENOMEM. */
+/* Keys of one of the two runs. `names` and `other`, the files of the other run, must stay valid. `is_process`: the
+ * trace is of a program. Returns 0, or -ENOMEM. */
 int analysis_diff_keys_new(struct analysis_names *names, const struct analysis_diff_files *other, bool is_process,
                            struct analysis_diff_keys **ret_keys);
 void analysis_diff_keys_free(struct analysis_diff_keys *keys); /* takes NULL */
@@ -59,8 +59,8 @@ static inline bool analysis_diff_is_same(const struct analysis_diff_branch *one,
          one->from.id == other->from.id && one->to.id == other->to.id && one->branch.kind == other->branch.kind;
 }
 
-/* Finds where two runs that have parted come together again. Looks for the nearest places from which `run` consecutive
- * branches are the same. Returns 1; 0: there are none; or -ENOMEM. */
+/* Finds where two runs that have diverged converge again: the nearest places from which `run` consecutive branches are
+ * the same. Returns 1; 0: there are none; or -ENOMEM. */
 int analysis_diff_rejoin(const struct analysis_diff_branch *one, size_t one_count,
                          const struct analysis_diff_branch *other, size_t other_count, size_t run, size_t *ret_one,
                          size_t *ret_other);

@@ -18,7 +18,7 @@ static void history_add(struct diff_pair *pair, const struct analysis_diff_branc
   pair->count += pair->count < pair->size;
 }
 
-/* Compares at once the branches that both have ready. */
+/* Compares all branches that both have ready in one call. */
 static void pair_pass(struct diff_pair *pair)
 {
   size_t count, same = diff_sides_pass(pair->sides, pair->last, pair->size, &count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Two traces that are compared: one of them, and a stream of it that is read branch by branch (diff_side.c); threads
- * that belong together (diff_threads.c); two streams in step (diff_pair.c); string functions, which are passed over
+ * that belong together (diff_threads.c); two streams in step (diff_pair.c); string functions, which are skipped
  * (diff_strings.c); functions whose counts differ (diff_counts.c).
  */
 #ifndef ANALYSIS_DIFF_SIDE_H
@@ -26,7 +26,7 @@
 struct diff_options {
   uint32_t streams[2];                   /* LB_TRACE_ALL: all */
   struct analysis_filter_options filter; /* only such branches are compared */
-  uint32_t before, after; /* branches that are shown before the runs part, and those of each run behind that */
+  uint32_t before, after; /* branches that are shown before the runs diverge, and of each run after that */
   uint32_t top;           /* functions whose counts are shown */
   uint64_t limit;         /* differences of a pair of threads that are shown */
   bool is_strict;         /* string functions of the C library are compared, too */
@@ -60,7 +60,8 @@ struct diff_side {
   struct lb_trace_gap gap; /* branches are missing here; reason LB_TRACE_GAP_REASONS: none are */
 };
 
-/* Opens a trace and learns what is in it. Complains. Returns 0 or negative; diff_side_close only after 0. */
+/* Opens a trace and reads its description. Reports errors by message(). Returns 0 or negative; diff_side_close only
+ * after 0. */
 int diff_side_open(struct diff_side *side, const char *name);
 
 /* Returns as trace_input_close. */
@@ -91,30 +92,30 @@ struct diff_pair {
   uint32_t streams[2];
   uint64_t same; /* branches that both took */
   uint64_t differences;
-  uint64_t skipped; /* others, in string functions */
-  /* The rest is its own. */
+  uint64_t skipped; /* differences in string functions, which were skipped */
+  /* The members below are private. */
   struct trace_progress progress;
   struct analysis_diff_branch *history; /* a ring of branches that both streams took, as the first stream has them */
   struct analysis_diff_branch *last;    /* buffer for branches on their way into the ring */
   uint32_t size, at, count;
 };
 
-/* Begins with two streams. Complains. Returns 0 or negative; diff_pair_done in either case. */
+/* Begins to compare two streams. Reports errors by message(). Returns 0 or negative; diff_pair_done in either case. */
 int diff_pair_begin(struct diff_pair *pair, struct diff_side sides[2], const struct diff_options *options,
                     const uint32_t streams[2]);
 void diff_pair_done(struct diff_pair *pair);
 
-/* Goes on to where the streams part: both queues begin there. Returns 1; 0 when both are over, or where branches are
- * missing (diff_side_has_gap); or negative after a complaint. */
+/* Continues to the next divergence: both queues then begin there. Returns 1; 0 when both are over, or where branches
+ * are missing (diff_side_has_gap); or negative after a message. */
 int diff_pair_next(struct diff_pair *pair);
 
-/* The branches that both took before they part, as the first stream has them, in their order: at most as many as
- * `before` of the options. The array is the caller's. Returns how many there are; 0 without memory. */
+/* Gets the branches that both took before they diverge, as the first stream has them, in their order: at most as many
+ * as `before` of the options. The caller frees the array. Returns how many there are; 0 without memory. */
 size_t diff_pair_history(const struct diff_pair *pair, struct analysis_diff_branch **ret_branches);
 
-/* Looks for the place where both take the same branches again, and goes there. Must be called before the next
+/* Finds the place where both take the same branches again, and continues there. Must be called before the next
  * diff_pair_next. Returns 1 with the branches that each took alone, 0 if there is no such place, or negative after a
- * complaint. */
+ * message. */
 int diff_pair_rejoin(struct diff_pair *pair, size_t *ret_one, size_t *ret_other);
 
 /* Are branches missing where the stream stopped? */
@@ -133,10 +134,11 @@ struct diff_counts {
   bool is_limited[2];          /* the trace names more code than was decoded */
   struct diff_count_row *rows; /* those that differ most first */
   size_t count, capacity;
-  struct hash_index index; /* of rows by symbol and module; not good any more once they are sorted */
+  struct hash_index index; /* of rows by symbol and module; invalid once they are sorted */
 };
 
-/* Counts both traces, one after the other. Complains. Returns 0 or negative; diff_counts_done in either case. */
+/* Counts both traces, one after the other. Reports errors by message(). Returns 0 or negative; diff_counts_done in
+ * either case. */
 int diff_counts_make(struct diff_side sides[2], const struct diff_options *options, struct diff_counts *ret_counts);
 void diff_counts_done(struct diff_counts *counts);
 

@@ -12,11 +12,11 @@
 
 #include "base/base.h"
 
-#define EDGES_MAX (1u << 20) /* places; three quarters of them are filled */
+#define EDGES_MAX (1u << 20) /* slots; three quarters of them are filled */
 
 struct edge {
   uint64_t from, to; /* linear addresses */
-  uint64_t count;    /* 0: the place is empty */
+  uint64_t count;    /* 0: the slot is empty */
   uint64_t counted;  /* of these, how many are already added to its functions */
   uint32_t space;
   uint32_t from_function, to_function; /* numbers of summary.c */
@@ -27,7 +27,7 @@ struct edge {
 struct edge_table {
   struct edge *edges;
   size_t count, capacity; /* a power of two, or 0 */
-  bool has_forgotten;     /* edges were taken out */
+  bool has_forgotten;     /* edges were removed */
 };
 
 /* Called with each edge before it is removed. */
@@ -42,7 +42,7 @@ static inline bool edge_table_is_full(const struct edge_table *table)
   return table->count >= table->capacity / 4 * 3;
 }
 
-/* The place of an edge: its own, or an empty one. The table must not be full. */
+/* The slot of an edge: its own, or an empty one. The table must not be full. */
 static inline struct edge *edge_table_place(const struct edge_table *table, uint64_t from, uint64_t to, uint32_t space,
                                             unsigned kind)
 {

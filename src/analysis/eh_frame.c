@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The unwind tables of a program: PT_GNU_EH_FRAME leads to a sorted table of functions (.eh_frame_hdr), that to a
- * description of each (an FDE of .eh_frame) with its exact range. Stripped files keep them. Forms: Linux Standard Base,
- * core, chapter "Exception Frames". The file is untrusted: any inconsistency ends the search.
+ * The unwind tables of a program: PT_GNU_EH_FRAME leads to a sorted table of functions (.eh_frame_hdr), which leads to
+ * a description of each (an FDE of .eh_frame) with its exact range. Stripped files keep them. Forms: Linux Standard
+ * Base, core, chapter "Exception Frames". The file is untrusted: any inconsistency ends the search.
  */
 #include "analysis/eh_frame.h"
 

@@ -34,11 +34,11 @@ int eh_function_find(struct analysis_names *names, uint32_t file, uint64_t addre
 
 struct eh_range {
   uint64_t start, end;    /* of the function that holds the address, */
-  uint64_t before, after; /* or, if none does, the end of the one before and the start of the one behind: 0 and
+  uint64_t before, after; /* or, if none does, the end of the function before and the start of the one after: 0 and
                              UINT64_MAX if there is none */
 };
 
-/* The same, quickly: the range alone. Returns false if no function holds the address. */
+/* Finds only the range, which is faster. Returns false if no function holds the address. */
 bool eh_range_find(struct analysis_names *names, uint32_t file, uint64_t address, struct eh_range *ret_range);
 
 /* ---- numbers ---- */
@@ -57,7 +57,7 @@ struct eh_cursor {
   size_t size;
 };
 
-/* Behind the end of what can be read these give zeros, and set `has_failed`. */
+/* Past the end of the readable bytes, these return zeros and set `has_failed`. */
 uint8_t eh_byte(struct eh_cursor *cursor);
 uint64_t eh_number(struct eh_cursor *cursor, unsigned size); /* little-endian */
 uint64_t eh_leb(struct eh_cursor *cursor, bool is_signed);   /* LEB128 */

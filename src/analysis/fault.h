@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the instruction did that a signal killed the program for. The kernel tells signal, code and address
- * (sigaction(2)), but not whether the address was read or written, and no address for a general protection fault: both
- * follow from the instruction and the registers.
+ * Finds out what the fatal instruction did. The kernel reports signal, code and address (sigaction(2)), but not whether
+ * the address was read or written, and no address for a general protection fault. Both follow from the instruction and
+ * the registers.
  */
 #ifndef ANALYSIS_FAULT_H
 #define ANALYSIS_FAULT_H
@@ -21,7 +21,7 @@ struct analysis_fault {
   enum lb_branch_kind kind; /* of that branch */
 };
 
-/* Of a program that died; `places` may be NULL. What cannot be known is unknown or false. */
+/* Examines a program that died; `places` may be NULL. Members that cannot be determined are unknown or false. */
 struct analysis_fault analysis_fault_find(const struct analysis_death *death, const struct analysis_places *places);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which branches of a trace are wanted: by kind, and by where their ends lie. For all code that goes through the
- * branches of a trace one after the other.
+ * Selects branches of a trace by their kind and by the location of their ends. For all code that takes the branches of
+ * a trace in order.
  */
 #ifndef ANALYSIS_FILTER_H
 #define ANALYSIS_FILTER_H
@@ -21,15 +21,14 @@ struct analysis_names;
 struct analysis_target {
   const char *symbol;   /* NULL: addresses. Else as `functions` below */
   const char *inner;    /* not NULL: `symbol` may be MODULE:NAME, and this is the name */
-  const char *source;   /* not NULL: a source file, of which the end of its path is enough, */
+  const char *source;   /* not NULL: a source file, by its path or the end of it, */
   unsigned line;        /* and a line of it */
-  bool is_offset;       /* `symbol` has an offset behind it, and may be a module as well: MODULE or [MODULE] */
-  uint64_t first, last; /* both included: addresses, offsets behind the start of the symbol, or addresses as the module
-                           is linked */
+  bool is_offset;       /* `symbol` is followed by an offset, and may also be a module: MODULE or [MODULE] */
+  uint64_t first, last; /* inclusive: addresses, offsets from the symbol, or addresses as the module is linked */
 };
 
 /* Parses one of these forms; `word` is modified: ADDRESS, ADDRESS..ADDRESS, NAME, NAME+OFFSET, MODULE:NAME,
- * MODULE+ADDRESS, [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; ANALYSIS_EXTENT_GUESS may stand behind it. Returns 0;
+ * MODULE+ADDRESS, [MODULE]+ADDRESS, MODULE:0xADDRESS, FILE:LINE; ANALYSIS_EXTENT_GUESS may follow it. Returns 0;
  * LB_E_BAD_SYNTAX for an empty word; -ERANGE for a range that ends before it begins. */
 int analysis_target_parse(char *word, struct analysis_target *ret_target);
 
@@ -53,7 +52,7 @@ bool analysis_target_is_module(const struct analysis_target *target, const char 
 bool analysis_target_is_line(const struct analysis_target *target, struct analysis_names *names,
                              const struct analysis_location *location);
 
-/* Strings and arrays must stay good as long as the filter. Each member that is set is a condition, and all conditions
+/* Strings and arrays must stay valid as long as the filter. Each member that is set is a condition, and all conditions
  * must be met. A condition with several values is met by any of them. */
 struct analysis_filter_options {
   uint32_t kinds;             /* a bit 1 << enum lb_branch_kind for each; 0: all */
@@ -70,7 +69,7 @@ struct analysis_filter_options {
 /* Does it let every branch pass? */
 bool analysis_filter_is_empty(const struct analysis_filter_options *options);
 
-/* Does it look at names? If so, nothing passes without names (analysis_names of NULL). */
+/* Does it use names? If so, nothing passes without names (analysis_names of NULL). */
 bool analysis_filter_needs_names(const struct analysis_filter_options *options);
 
 /* Does it ask for regions of code and nothing else: for modules, or for functions? Then every branch that begins or
@@ -83,7 +82,7 @@ bool analysis_filter_needs_starts(const struct analysis_filter_options *options)
 
 struct analysis_filter;
 
-/* `names`, which may be NULL, must stay good; the user of the filter tells it about modules. Returns 0, or -ENOMEM. */
+/* `names`, which may be NULL, must stay valid; the caller passes the modules to it. Returns 0, or -ENOMEM. */
 int analysis_filter_new(const struct analysis_filter_options *options, struct analysis_names *names,
                         struct analysis_filter **ret_filter);
 void analysis_filter_free(struct analysis_filter *filter); /* takes NULL */
@@ -91,18 +90,18 @@ void analysis_filter_free(struct analysis_filter *filter); /* takes NULL */
 /* Takes note of streams and modules; other records do nothing. Returns 0, or -ENOMEM. */
 int analysis_filter_record(struct analysis_filter *filter, const struct lb_trace_record *record);
 
-/* Which of the branches, at most LB_TRACE_BATCH_MAX, are wanted: their places in the array, in their order. Returns how
- * many. */
+/* Selects the wanted branches among at most LB_TRACE_BATCH_MAX: gives their indices in the array, in order. Returns how
+ * many there are. */
 size_t analysis_filter_branches(struct analysis_filter *filter, const struct lb_trace_branches *branches,
                                 uint16_t places[LB_TRACE_BATCH_MAX]);
 
-/* Is a linear address in one of the modules and in one of the functions? Without either, all are. */
+/* Is a linear address in one of the modules and in one of the functions? If the filter names none, every address is. */
 bool analysis_filter_address(struct analysis_filter *filter, uint32_t space, uint64_t address);
 
 /* The same for counts by location, with a filter that is used for nothing else: addresses of `from` and `to` are then
- * those of the locations. Is the file one of the modules, or does the filter name none? Is a location in one of the
- * functions, or does the filter name none? A block is wanted if its first location passes both questions: a block is no
- * branch, and the other conditions do not apply to it. */
+ * those of the locations. The first asks if the file is one of the modules, the second if the location is in one of the
+ * functions; both are true if the filter names none. A block is wanted if its first location meets both conditions: a
+ * block is not a branch, so the other conditions do not apply to it. */
 bool analysis_filter_file(const struct analysis_filter *filter, uint32_t file);
 bool analysis_filter_function(struct analysis_filter *filter, const struct analysis_location *location);
 bool analysis_filter_block(struct analysis_filter *filter, const struct analysis_block *block);

@@ -14,13 +14,13 @@ struct analysis_hot;
 /* The code that the tables cover; NULL: all. */
 struct analysis_hot_filter {
   const char
-    *function;        /* as analysis_word_names. Of edges, those that begin or end in it; of the rest, what is in it */
+    *function; /* as analysis_word_names. Edges pass if they begin or end in it, everything else if it lies in it */
   const char *module; /* as analysis_module_is; likewise */
 };
 
-/* The short name that a person uses for the function that is shown as `symbol`. */
+/* The short name by which a person calls the function that is shown as `symbol`. */
 struct analysis_spelling {
-  const char *name; /* points into the symbol, behind the return type */
+  const char *name; /* points into the symbol, after the return type */
   size_t length;    /* up to its parameters, or the mark of a copy ("f(int)", "f.cold"), */
   size_t bare;      /* or up to the arguments of a template ("f<int>") */
 };
@@ -39,7 +39,7 @@ bool analysis_module_is(const struct analysis_names *names, uint32_t file, const
 /* Was such a module mapped, as far as the trace has been read? */
 bool analysis_module_is_mapped(const struct analysis_names *names, const char *name);
 
-/* `names`, `code` and `counts` must stay good; `filter` may be NULL. Returns 0, or -ENOMEM. */
+/* `names`, `code` and `counts` must stay valid; `filter` may be NULL. Returns 0, or -ENOMEM. */
 int analysis_hot_new(struct analysis_names *names, struct analysis_code *code, const struct analysis_counts *counts,
                      const struct analysis_hot_filter *filter, struct analysis_hot **ret_hot);
 void analysis_hot_free(struct analysis_hot *hot); /* takes NULL */
@@ -95,7 +95,7 @@ struct analysis_hot_line {
   bool is_inlined; /* some of it is inlined into another function */
 };
 
-/* All rows, in the order of the last analysis_hot_sort. Good until the next one, or until analysis_hot_free. */
+/* All rows, in the order of the last analysis_hot_sort. Valid until the next one, or until analysis_hot_free. */
 const struct analysis_hot_function *analysis_hot_functions(const struct analysis_hot *hot, size_t *ret_count);
 const struct analysis_hot_module *analysis_hot_modules(const struct analysis_hot *hot, size_t *ret_count);
 const struct analysis_jump *const *analysis_hot_edges(const struct analysis_hot *hot, size_t *ret_count);

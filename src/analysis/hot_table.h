@@ -35,7 +35,7 @@ struct analysis_hot {
   uint64_t without_line;
 };
 
-/* The number of the function at a location, a new one if need be; HOT_NONE without memory. */
+/* The number of the function at a location, a new one if necessary; HOT_NONE without memory. */
 uint32_t hot_function_at(struct analysis_hot *hot, const struct analysis_location *location);
 
 /* The extent that a function was made from. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From blocks to instructions. Blocks overlap, and overlapping blocks need not have the same instructions (a jump past
- * a LOCK prefix executes another one). Chains of instructions are therefore followed side by side, the lowest address
- * first, and are merged where they meet. Chains are at most 15 bytes apart, so there are at most 16.
+ * Converts blocks to instructions. Blocks overlap, and overlapping blocks need not have the same instructions (a jump
+ * past a LOCK prefix executes another one). Chains of instructions are therefore followed side by side, the lowest
+ * address first, and are merged where they meet. Chains are at most 15 bytes apart, so there are at most 16.
  */
 #include <assert.h>
 #include <errno.h>

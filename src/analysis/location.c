@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From linear addresses to locations, and information about these.
+ * Converts linear addresses to locations, and looks up information about locations.
  */
 #include "analysis/location.h"
 

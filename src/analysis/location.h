@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Where code lies, whatever its address was in a run: a file and an address in it. Code of one file that two processes
- * ran has the same locations; counts are kept by location. Code that is in no file is identified by its address space.
+ * A location identifies code regardless of its address in a run: a file and an address in it. Code of one file that two
+ * processes ran has the same locations; counts are kept by location. Code that is in no file is identified by its
+ * address space.
  */
 #ifndef ANALYSIS_LOCATION_H
 #define ANALYSIS_LOCATION_H
@@ -44,8 +45,8 @@ static inline int analysis_location_compare(const struct analysis_location *one,
 /* Takes the modules and code of a trace; other records do nothing. Returns 0, or -ENOMEM. */
 int analysis_names_record(struct analysis_names *names, const struct lb_trace_record *record);
 
-/* The generation of the mappings: another number whenever they have changed, after which results for linear addresses
- * must be looked up again. Never 0. */
+/* The generation of the mappings. The number changes whenever they change; results for linear addresses must then be
+ * looked up again. Never 0. */
 uint32_t analysis_names_generation(const struct analysis_names *names);
 
 /* Would this record replace an existing mapping, so that linear addresses mean something else afterwards? (Counts by
@@ -60,14 +61,14 @@ struct analysis_location analysis_names_locate(struct analysis_names *names, uin
 bool analysis_names_symbol(struct analysis_names *names, const struct analysis_location *location,
                            struct analysis_name *ret_name);
 
-/* The same with source lines and inlined functions (ret_place->frames; frame_count 0: not known). Costs time when the
- * debug information of a file is first read. Strings are good as long as `names`. Returns false, touching nothing, if
- * nothing at all is known. */
+/* The same with source lines and inlined functions (ret_place->frames; frame_count 0: not known). The first call for a
+ * file is slow, because it reads the debug information. Strings are valid as long as `names`. Returns false, touching
+ * nothing, if nothing at all is known. */
 bool analysis_names_place(struct analysis_names *names, const struct analysis_location *location,
                           struct symbol_place *ret_place);
 
 /* Only the file and the line of the code itself, which is many times faster. Returns false, touching nothing, if they
- * are not known. The string is good as long as `names`. */
+ * are not known. The string is valid as long as `names`. */
 bool analysis_names_line(struct analysis_names *names, const struct analysis_location *location, const char **ret_file,
                          unsigned *ret_line);
 

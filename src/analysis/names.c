@@ -132,7 +132,7 @@ static int file_get(struct analysis_names *names, const struct lb_trace_module *
   return 0;
 }
 
-/* No real program has so many modules: the rest goes without names, and the user is told. */
+/* No real program has so many modules. The rest gets no names, and the user is told. */
 static int names_full(struct analysis_names *names, const struct lb_trace_module *module)
 {
   char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of analysis_names: files that modules named, what lies where (names.c), and code that the trace has itself
- * (code_store.c). location.c looks things up by file and address.
+ * Internals of analysis_names: the files that modules name and where they are mapped (names.c), and code that the trace
+ * itself contains (code_store.c). location.c looks things up by file and address.
  */
 #ifndef ANALYSIS_NAMES_INSIDE_H
 #define ANALYSIS_NAMES_INSIDE_H
@@ -16,7 +16,7 @@
 /* ---- code in the trace (code_store.c) ---- */
 
 #define GRANULE 64u             /* bytes: as many as a mask has bits */
-#define GRANULES_MAX (1u << 20) /* beyond that, code is not kept */
+#define GRANULES_MAX (1u << 20) /* further code is not kept */
 
 /* `known` has a bit for each byte. */
 struct granule {
@@ -31,11 +31,11 @@ struct code_store {
   struct hash_index index; /* of granules by file, space and place */
 };
 
-/* Keeps bytes, over what was there. Returns 0, or -ENOMEM. */
+/* Stores bytes, replacing earlier ones. Returns 0, or -ENOMEM. */
 int code_store_add(struct code_store *store, const struct analysis_location *location, const uint8_t *bytes,
                    size_t size);
 
-/* Copies bytes that are there, as far as they follow one another. Returns how many. */
+/* Copies the stored bytes from the location on, up to the first unknown one. Returns how many there are. */
 size_t code_store_get(const struct code_store *store, const struct analysis_location *location, uint8_t *bytes,
                       size_t size);
 

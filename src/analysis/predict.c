@@ -184,7 +184,7 @@ static int span_make(struct analysis_predict *predict, struct span *span, unsign
   struct analysis_location from;
   int r = 0;
 
-  if (predict->pool_count > POOL_MAX) { /* start again: the spans are looked up when needed */
+  if (predict->pool_count > POOL_MAX) { /* starts again: spans are looked up again when needed */
     struct span made = *span;
 
     memset(predict->spans, 0, SPANS * sizeof(*predict->spans));

@@ -29,7 +29,7 @@ struct analysis_prediction {
   uint64_t flagged;                            /* mispredictions according to the trace, of taken branches only */
 };
 
-/* `predictor` may be NULL. `names` learns of modules. Returns 0, or -ENOMEM. */
+/* `predictor` may be NULL. The modules of the trace are passed to `names`. Returns 0, or -ENOMEM. */
 int analysis_predict_new(struct analysis_names *names, struct analysis_code *code,
                          const struct analysis_predictor *predictor, struct analysis_predict **ret_predict);
 void analysis_predict_free(struct analysis_predict *predict); /* takes NULL */
@@ -38,7 +38,7 @@ void analysis_predict_free(struct analysis_predict *predict); /* takes NULL */
  * -ENOMEM. */
 int analysis_predict_record(struct analysis_predict *predict, const struct lb_trace_record *record);
 
-/* What is known of the conditional branch at a location; NULL: nothing. */
+/* Gets the numbers of the conditional branch at a location; NULL if there are none. */
 const struct analysis_prediction *analysis_predict_find(const struct analysis_predict *predict,
                                                         const struct analysis_location *from);
 

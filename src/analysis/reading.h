@@ -16,7 +16,7 @@ struct analysis_reading_thread {
   uint32_t number;          /* of its stream */
   uint32_t process, thread; /* the system's numbers */
   uint64_t branches;        /* taken */
-  bool is_counted;          /* what follows is known */
+  bool is_counted;          /* the members below are set */
   struct analysis_count_totals totals;
 };
 
@@ -30,14 +30,14 @@ struct analysis_reading {
 };
 
 /* Opens the trace and counts all of it, or one stream (LB_TRACE_ALL: all). Returns 0, also if the trace could not be
- * read to its end; or negative after a complaint: nothing is open then. */
+ * read to its end; or negative after a message: nothing is open then. */
 int analysis_reading_open(struct analysis_reading *reading, const char *file, uint32_t stream, bool has_symbols);
 
-/* Counts each thread alone. Returns 0, or negative after a complaint. */
+/* Counts each thread alone. Returns 0, or negative after a message. */
 int analysis_reading_threads(struct analysis_reading *reading);
 
-/* Reads the trace once more, in its order, for the predictability of its branches; one stream, or LB_TRACE_ALL. Returns
- * 0, or negative after a complaint. */
+/* Reads the trace again, in its order, to compute how predictable its branches are; one stream, or LB_TRACE_ALL.
+ * Returns 0, or negative after a message. */
 int analysis_predict_read(const struct analysis_reading *reading, uint32_t stream,
                           const struct analysis_predictor *predictor, struct analysis_predict **ret_predict);
 
@@ -60,7 +60,7 @@ const char *analysis_by_name(enum analysis_by by);
 
 bool analysis_by_can_sort(enum analysis_by by, enum analysis_hot_order order);
 
-/* The tables that are asked for, sorted; `order` -1: as each table has it. Returns 0, or negative after a complaint,
+/* Makes the requested tables, sorted; `order` -1: each table in its own order. Returns 0, or negative after a message,
  * for example if nothing that the filter asks for ran. */
 int analysis_reading_tables(struct analysis_reading *reading, enum analysis_by by, int order,
                             const struct analysis_hot_filter *filter, struct analysis_hot **ret_hot);

@@ -9,10 +9,10 @@
 #include "lastbranch/recorder.h"
 
 enum analysis_position_kind {
-  ANALYSIS_AT_END,    /* behind the last branch */
-  ANALYSIS_AT_NUMBER, /* behind the branch with this number */
-  ANALYSIS_AT_ENTRY,  /* behind the branch that enters a place for the nth time */
-  ANALYSIS_AT_CRASH,  /* before the last event whose handler never returned; without any, behind the last branch */
+  ANALYSIS_AT_END,    /* after the last branch */
+  ANALYSIS_AT_NUMBER, /* after the branch with this number */
+  ANALYSIS_AT_ENTRY,  /* after the branch that enters a place for the nth time */
+  ANALYSIS_AT_CRASH,  /* before the last event whose handler never returned; without any, after the last branch */
 };
 
 struct analysis_position {
@@ -31,14 +31,14 @@ struct analysis_finder {
   struct analysis_filter *candidates; /* of ANALYSIS_AT_ENTRY: branches to the place */
   uint32_t space;
   uint64_t
-    found; /* number of the branch behind the position; equals the number of branches before it, lost ones included */
+    found; /* number of the branch after the position; equals the number of branches before it, lost ones included */
   uint64_t entries; /* of ANALYSIS_AT_ENTRY, so far */
   uint64_t events[ANALYSIS_HANDLERS_MAX];
   bool is_fault[ANALYSIS_HANDLERS_MAX];
   uint64_t event_count;
 };
 
-/* `names`, which may be NULL, must stay good; the user of the finder tells it about modules. Returns 0, or -ENOMEM. */
+/* `names`, which may be NULL, must stay valid; the caller passes the modules to it. Returns 0, or -ENOMEM. */
 int analysis_finder_init(struct analysis_finder *finder, const struct analysis_position *position,
                          struct analysis_names *names);
 void analysis_finder_done(struct analysis_finder *finder); /* takes one that is all zero */
@@ -47,14 +47,14 @@ void analysis_finder_done(struct analysis_finder *finder); /* takes one that is 
  * ANALYSIS_AT_CRASH; 0 when it is not; or -ENOMEM. */
 int analysis_finder_record(struct analysis_finder *finder, const struct lb_trace_record *record);
 
-/* Behind the last branch; `end` is the number that the next one would have. `is_process`: any signal counts as a crash;
- * else the trace is of a machine, and only faults count. Returns true when the position is found. */
+/* To be called after the last branch; `end` is the number that the next one would have. `is_process`: any signal counts
+ * as a crash; else the trace is of a machine, and only faults count. Returns true when the position is found. */
 bool analysis_finder_end(struct analysis_finder *finder, uint64_t end, bool is_process);
 
 struct analysis_stream;
 
-/* Describes a stream, as far as analysis_names_record was told of it; branches and lost ones are not counted. Strings
- * are good until the stream is described again. Returns false, touching nothing, if nothing was said. */
+/* Describes a stream, as far as analysis_names_record has learned about it; branches and lost ones are not counted.
+ * Strings are valid until the stream is described again. Returns false, touching nothing, if nothing was said. */
 bool analysis_names_stream(const struct analysis_names *names, uint32_t number, struct analysis_stream *ret_stream);
 
 /* Is it an interrupt or exception? */

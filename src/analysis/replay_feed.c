@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a position in a trace to a recorder that was given the branches before it. If only the last branches matter,
- * only these are read; the result is the same as with all of them.
+ * Makes a recorder that was given the branches before a position in a trace. If only the last branches matter, only
+ * these are read; the result is the same as with all of them.
  */
 #include "analysis/replay_feed.h"
 
@@ -28,7 +28,7 @@ static void record_describe(struct replay_run *run, const struct lb_trace_record
     run->space = record->stream.space;
 }
 
-/* Names begin anew with each reading, because mappings change while a trace is read. */
+/* Each reading of the trace makes the names again, because mappings change while a trace is read. */
 static int names_renew(struct replay_run *run)
 {
   int r = 0;

@@ -21,7 +21,7 @@ struct replay_options {
   bool is_filtered;   /* the recorder leaves branches out, or takes records away: the last ones are not enough */
   uint64_t bts_size;  /* records that its BTS buffer holds; 0: its LBR stack is wanted */
   /* Makes a recorder that is switched on; `has_kernel`: for branches of CPL 0, too. May be called again after `drop`.
-   * Complains. Returns 0 or negative. */
+   * Reports errors by message(). Returns 0 or negative. */
   int (*make)(void *data, bool has_kernel, struct lb_recorder **ret_recorder);
   void (*drop)(void *data, struct lb_recorder *recorder); /* takes NULL */
   void *data;                                             /* handed to both */
@@ -36,14 +36,14 @@ struct replay_run {
   uint32_t space;
   uint64_t length;   /* branches of the stream, lost ones included */
   uint64_t position; /* number of branches before the position */
-  uint64_t gap_end;  /* number of the first branch behind the newest gap before the position; 0: there is no gap */
+  uint64_t gap_end;  /* number of the first branch after the newest gap before the position; 0: there is no gap */
 };
 
-/* Opens a trace. Complains. Returns 0 or negative; replay_close only after 0. */
+/* Opens a trace. Reports errors by message(). Returns 0 or negative; replay_close only after 0. */
 int replay_open(struct replay_run *run, const char *file, const struct replay_options *options);
 
-/* Finds the position, makes the recorder and gives it the branches. Complains. Returns 0; 1 if the processor or the
- * position is none; or negative. */
+/* Finds the position, makes the recorder and gives it the branches. Reports errors by message(). Returns 0; 1 if the
+ * processor or the position does not exist; or negative. */
 int replay_run(struct replay_run *run);
 
 /* Returns as trace_input_close. */

@@ -202,7 +202,7 @@ int analysis_called_name(const struct analysis_calls *calls, uint32_t function, 
   if (called.symbol)
     return text_add(text, called.symbol);
   if (!called.module &&
-      called.source == ANALYSIS_EXTENT_BY_NOTHING) /* where it was first entered tells more than nothing */
+      called.source == ANALYSIS_EXTENT_BY_NOTHING) /* the address where it was first entered is better than nothing */
     called.source = ANALYSIS_EXTENT_BY_CALL;
   return analysis_extent_name(text, called.module, called.location.address, called.source);
 }

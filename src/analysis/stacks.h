@@ -10,8 +10,8 @@
 #include "base/base.h"
 
 #define ANALYSIS_STACK_NONE UINT32_MAX /* the caller of the outermost */
-#define ANALYSIS_STACK_LEVELS 512u     /* deeper calls count for the deepest of these */
-#define ANALYSIS_STACKS_MAX (1u << 21) /* different stacks; further ones count for their callers */
+#define ANALYSIS_STACK_LEVELS 512u     /* deeper calls are counted for the deepest of these */
+#define ANALYSIS_STACKS_MAX (1u << 21) /* different stacks; further ones are counted for their callers */
 
 struct analysis_stacks;
 
@@ -23,7 +23,7 @@ void analysis_stacks_free(struct analysis_stacks *stacks); /* takes NULL */
  * or -ENOMEM. */
 int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
 
-/* What ran in a function: `unknown` pieces of code are counted in `instructions` by their branch only. */
+/* The cost of a function. Of each of the `unknown` pieces of code, `instructions` counts only the branch. */
 struct analysis_cost {
   uint64_t instructions, branches, unknown;
 };
@@ -31,10 +31,10 @@ struct analysis_cost {
 /* Counts what ran in the stack's innermost function. ANALYSIS_STACK_NONE counts nothing. */
 void analysis_stacks_add(struct analysis_stacks *stacks, uint32_t stack, const struct analysis_cost *cost);
 
-/* Counts calls that made this stack. */
+/* Counts calls that led to this stack. */
 void analysis_stacks_called(struct analysis_stacks *stacks, uint32_t stack, uint64_t calls);
 
-/* Does all of this with the calls, as analysis_calls gives them. Returns 0, or -ENOMEM. */
+/* Takes a call as analysis_calls gives it, and does all of the above. Returns 0, or -ENOMEM. */
 int analysis_stacks_call(struct analysis_stacks *stacks, const struct analysis_call *call);
 
 struct analysis_stack {

@@ -21,18 +21,18 @@ int analysis_summary_new(struct analysis_names *names, struct analysis_summary *
 void analysis_summary_free(struct analysis_summary *summary); /* takes NULL */
 
 /* Counts one module only (analysis_module_is): branches that begin in it, functions in it, and edges that begin or end
- * in it. The reader must not count branches then. Must be called before the first record; `module` must stay good.
+ * in it. The reader must not count branches then. Must be called before the first record; `module` must stay valid.
  * Returns 0, or -ENOMEM. */
 int analysis_summary_only(struct analysis_summary *summary, const char *module);
 
 /* Counts a record. Memory stays below about 200 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int analysis_summary_record(struct analysis_summary *summary, const struct lb_trace_record *record);
 
-/* The records will come from this reader, which counts (lb_trace_reader_count): much faster than branches one by one.
- * Must be called before the first record. */
+/* Sets the reader of the records, which counts branches (lb_trace_reader_count). This is much faster than taking
+ * branches one by one. Must be called before the first record. */
 void analysis_summary_count(struct analysis_summary *summary, struct lb_trace_reader *reader);
 
-/* Must be called behind the last record, before any question. Returns 0, or -ENOMEM. */
+/* Must be called after the last record, before any query. Returns 0, or -ENOMEM. */
 int analysis_summary_end(struct analysis_summary *summary);
 
 struct analysis_totals {
@@ -58,7 +58,7 @@ bool analysis_summary_stream(const struct analysis_summary *summary, size_t numb
 /* A function as extent.h has it. */
 struct analysis_function {
   const char *symbol, *module; /* NULL: none */
-  uint64_t start;              /* as its file is linked; 0 by nothing */
+  uint64_t start;              /* as its file is linked; 0 for ANALYSIS_EXTENT_BY_NOTHING */
   uint8_t source;              /* enum analysis_extent_source */
   uint64_t branches;           /* that lead into it, from anywhere */
   uint64_t entries;            /* of these, from outside of it */
@@ -68,8 +68,8 @@ struct analysis_function {
 struct analysis_end {
   uint64_t address;
   const char *symbol, *module; /* as above */
-  bool has_offset;             /* false, too, if the module went away */
-  uint64_t offset;             /* behind the symbol; without one, the address as the file is linked */
+  bool has_offset;             /* also false if the module was unmapped */
+  uint64_t offset;             /* offset from the symbol; without one, the address as the file is linked */
 };
 
 struct analysis_edge {

@@ -15,7 +15,7 @@
 
 /* A function as extent.h has it. The starts of guessed functions are not known while the trace is read. Each address of
  * such code that a branch leads to or from gets its own entry (`is_place`), and the entries are merged into functions
- * when the functions are asked for. */
+ * when the caller asks for functions. */
 #define NO_FILE UINT32_MAX
 
 struct function {
@@ -40,7 +40,7 @@ struct analysis_summary {
   struct edge_table edges;
   struct function_list functions;
   uint32_t generation;            /* of the modules; 24 bits */
-  struct lb_trace_reader *reader; /* that counts, or NULL */
+  struct lb_trace_reader *reader; /* the reader that counts, or NULL */
   bool has_counted;               /* the reader has counts that were not fetched yet */
   char *metas[METAS];
   const char *module;             /* the only module that is counted, or NULL; */

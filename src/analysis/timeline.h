@@ -48,9 +48,9 @@ struct timeline_options {
   struct analysis_code *code; /* NULL: instructions are not counted */
   const char *module;         /* functions of this one only (analysis_module_is), or NULL */
   uint32_t stream;            /* this one only, or LB_TRACE_ALL, */
-  uint64_t from, to;          /* and these branches only, without the last: from 0 to UINT64_MAX for all */
-  uint64_t merge;             /* merge calls of fewer branches even if there is room */
-  size_t blocks;              /* at most so many */
+  uint64_t from, to; /* and its branches from `from` up to, but not including, `to`; 0 and UINT64_MAX for all */
+  uint64_t merge;    /* merge calls of fewer branches even if there is room */
+  size_t blocks;     /* most blocks */
 };
 
 struct timeline_active;
@@ -74,14 +74,14 @@ struct timeline {
   char *source;                 /* meta "source" */
   uint32_t dead;                /* process that a signal ended, 0: none is known, */
   uint32_t signal;              /* and which */
-  /* The rest is its own. */
-  struct analysis_filter *filter;             /* of options.module, or NULL; then */
-  struct analysis_calls_filter *calls_filter; /* this one lets calls of that module pass */
+  /* The members below are private. */
+  struct analysis_filter *filter;             /* of options.module, or NULL */
+  struct analysis_calls_filter *calls_filter; /* with `filter`: lets calls of that module pass */
   struct timeline_active *active;             /* functions that run */
   size_t frames;                              /* of all streams */
 };
 
-/* The options are copied, what they point to must stay good. Returns 0, or -ENOMEM; timeline_done in either case. */
+/* The options are copied; what they point to must stay valid. Returns 0, or -ENOMEM; timeline_done in either case. */
 int timeline_init(struct timeline *timeline, const struct timeline_options *options);
 void timeline_done(struct timeline *timeline);
 
@@ -89,7 +89,7 @@ void timeline_done(struct timeline *timeline);
  * begins. Returns 0, or -ENOMEM. */
 int timeline_record(struct timeline *timeline, const struct lb_trace_record *record);
 
-/* Behind the last record. Returns 0, or -ENOMEM. */
+/* To be called after the last record. Returns 0, or -ENOMEM. */
 int timeline_end(struct timeline *timeline);
 
 /* ---- how each stream ended (timeline_ending.c) ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which functions run in which streams, and how often at a time: this tells the outermost call of a recursion.
- * Functions that run no more are taken out when they are the most part, so that the memory is bounded by the stacks.
+ * Counts how often each function is active in each stream, which tells the outermost call of a recursion. Functions
+ * that are no longer active are removed when they are the majority, so that the memory is bounded by the stacks.
  */
 #include <assert.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ static struct active_function *active_find(const struct timeline_active *active,
   return NULL;
 }
 
-/* Takes out the functions that do not run. */
+/* Removes the functions that are not active. */
 static int active_sweep(struct timeline_active *active)
 {
   size_t count = active->count;

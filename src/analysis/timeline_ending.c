@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * How each stream of a timeline ended. A thread that ends by itself does so in a system call, which is its last branch.
- * One whose last branch is another was stopped: by a fault or a signal, or because another thread ended the process.
+ * A thread with any other last branch was stopped: by a fault or a signal, or because another thread ended the process.
  * The recording program may have noted what ended it ("end" of the trace's facts).
  */
 #include <errno.h>

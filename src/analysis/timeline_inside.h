@@ -33,7 +33,7 @@ int timeline_call_count(struct timeline *timeline, const struct analysis_call *c
 
 /* ---- functions that run (timeline_active.c) ---- */
 
-/* How often a function runs in a stream at a time. */
+/* The number of active calls of each function in each stream. */
 struct timeline_active {
   struct active_function *functions;
   size_t count, capacity;

@@ -46,7 +46,7 @@ static int stream_get(struct timeline_store *store, uint32_t stream)
   return 0;
 }
 
-/* Where it is kept which block of a row is its last. NULL without memory. */
+/* The variable that holds the last block of a row (struct timeline_rows). NULL without memory. */
 static size_t *row_get(struct timeline_store *store, const struct timeline_block *block)
 {
   struct timeline_rows *rows = &store->rows[block->stream];
@@ -97,7 +97,7 @@ static void block_merge(struct timeline_store *store, struct timeline_block *int
   into->how = 0;
 }
 
-/* Puts a block behind those that are there, for which there is room. */
+/* Appends a block. There must be room for it. */
 static int block_put(struct timeline_store *store, const struct timeline_block *block)
 {
   size_t *last;
@@ -118,7 +118,7 @@ static int block_put(struct timeline_store *store, const struct timeline_block *
   return 0;
 }
 
-/* Puts all of them in once more. Rows exist already, so that this does not fail. */
+/* Inserts all blocks again. The rows exist already, so this cannot fail. */
 static void blocks_again(struct timeline_store *store)
 {
   size_t count = store->count;

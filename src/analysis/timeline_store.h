@@ -24,7 +24,7 @@ struct timeline_block {
   uint64_t start, end;             /* branches */
   uint64_t start_count, end_count; /* instructions */
   uint64_t busy;                   /* branches of the calls in it, without the gaps between them */
-  uint64_t calls;                  /* 1: it is a call; more: so many were merged */
+  uint64_t calls;                  /* 1: a single call; more: the number of merged calls */
   uint64_t weight;                 /* lead of `function` in the Boyer-Moore majority vote */
   uint32_t stream;
   uint32_t function; /* of merged calls: the one that has more than half of `busy`, if there is one */
@@ -49,13 +49,13 @@ struct timeline_store {
   size_t count, capacity, max;
   uint64_t merge; /* calls of fewer branches are merged */
   uint64_t merge_min;
-  uint32_t depth_max;          /* rows deeper than this were dropped */
-  bool has_deeper;             /* and there were some */
-  uint64_t merged;             /* calls that stand in merged blocks */
+  uint32_t depth_max;          /* the deepest row that is kept */
+  bool has_deeper;             /* rows deeper than depth_max were dropped */
+  uint64_t merged;             /* calls in merged blocks */
   struct timeline_tail *tails; /* by stream */
   struct timeline_rows *rows;
   size_t streams, streams_capacity, rows_capacity;
-  size_t tail_blocks; /* that tails have room for */
+  size_t tail_blocks; /* blocks that the tails have room for */
 };
 
 /* At most `max` blocks; calls of fewer than `merge` branches are merged from the beginning. */
@@ -65,7 +65,7 @@ void timeline_store_done(struct timeline_store *store);
 /* Blocks of a row come in their order. Returns 0, or -ENOMEM. */
 int timeline_store_add(struct timeline_store *store, const struct timeline_block *block);
 
-/* Behind the last: sorts the blocks by stream, depth and start. Returns 0, or -ENOMEM. */
+/* To be called after the last block: sorts the blocks by stream, depth and start. Returns 0, or -ENOMEM. */
 int timeline_store_end(struct timeline_store *store);
 
 /* Makes the store smaller, also after timeline_store_end: calls of up to twice the length are merged. Returns false

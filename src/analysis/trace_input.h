@@ -22,12 +22,12 @@ struct trace_input {
   uint64_t gaps[LB_TRACE_GAP_REASONS];
   bool is_sampled;             /* it contains samples, according to the records so far */
   bool has_failed;             /* it could not be read any further */
-  bool is_asked;               /* trace_stream.c: whether mappings change during the trace was found out, */
-  bool is_displaced;           /* and the answer */
+  bool is_asked;               /* for trace_stream.c: `is_displaced` is known */
+  bool is_displaced;           /* mappings change during the trace */
   struct analysis_files files; /* for analysis_names_new */
 };
 
-/* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a complaint. */
+/* Opens a trace, or NAME.incomplete if there is no file NAME. Returns 0, or negative after a message. */
 int trace_input_open(struct trace_input *input, const char *name);
 
 /* Only sets `files`, of an input that is all zero: for callers that have a program and no trace. */
@@ -41,7 +41,7 @@ int trace_input_next(struct trace_input *input, struct lb_trace_record *ret_reco
 int trace_input_tail(struct trace_input *input, uint32_t stream, uint64_t count);
 
 /* Is there a thread with this number, or is it LB_TRACE_ALL? Takes constant time in a trace that has its index; rewinds
- * the reader. Returns 0, or negative after a complaint. */
+ * the reader. Returns 0, or negative after a message. */
 int trace_input_check_stream(struct trace_input *input, uint32_t stream);
 
 /* analysis_starts_read with its progress, if the use needs it (analysis_use_needs_starts) and there are names. */

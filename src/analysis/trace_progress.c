@@ -12,7 +12,7 @@
 #define PROGRESS_STEP 0.2
 #define STREAMS_ASKED 64 /* streams whose lengths are looked up: with more streams there is no percentage */
 
-static const struct trace_progress_listener *listener; /* NULL: nobody is told */
+static const struct trace_progress_listener *listener; /* NULL: progress is not reported */
 
 void trace_progress_listen(const struct trace_progress_listener *wanted)
 {

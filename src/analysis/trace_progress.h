@@ -16,7 +16,7 @@ struct trace_progress_listener {
   void (*show)(const char *line); /* replaces the line before; NULL: removes it */
 };
 
-/* Registers a listener for the whole program. Must be called before anything is read; `listener` must stay good. */
+/* Registers a listener for the whole program. Must be called before anything is read; `listener` must stay valid. */
 void trace_progress_listen(const struct trace_progress_listener *listener);
 
 struct trace_progress {
@@ -25,14 +25,14 @@ struct trace_progress {
   uint64_t total; /* branches, lost ones included; 0: not known */
 };
 
-/* How many branches a stream has, or all have together, lost ones included, without reading them; 0: not known, because
- * there are too many streams. Rewinds the reader. */
+/* The number of branches of a stream, or of all together, lost ones included, without reading them. 0 if it is unknown
+ * because there are too many streams. Rewinds the reader. */
 uint64_t trace_progress_total(struct lb_trace_reader *reader, uint32_t stream);
 
 /* Rewinds the reader. */
 void trace_progress_begin(struct trace_progress *progress, struct lb_trace_reader *reader);
 
-/* Reports that so many branches were read. Costs one read of the clock. */
+/* Reports how many branches were read. Costs one read of the clock. */
 void trace_progress_show(struct trace_progress *progress, uint64_t branches);
 
 /* Removes the line; to be called before anything else is printed. The line may be shown again after that. */

@@ -31,7 +31,7 @@ int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *re
   return r;
 }
 
-/* Whether a mapping replaces another one at some time of the run. An unmapping does no harm, because its name is kept.
+/* Whether a mapping replaces another one during the run. Unmapping a module does no harm, because its name is kept.
  * Returns 1, 0, or negative after a message. */
 static int input_displaces(struct trace_input *input)
 {

@@ -16,7 +16,7 @@ struct trace_stream {
 };
 
 /* The number that the next branch of a stream would have: the count of its branches, lost ones included. Returns 0;
- * LB_E_NO_ENTRY: there is no such stream; or negative after a complaint. */
+ * LB_E_NO_ENTRY: there is no such stream; or negative after a message. */
 int trace_stream_length(struct trace_input *input, uint32_t number, uint64_t *ret_length);
 
 /* Begins at a branch. Records that describe the trace come before that branch, or at their place in the file. Returns
@@ -28,7 +28,7 @@ int trace_stream_begin(struct trace_stream *stream, struct trace_input *input, u
 int trace_stream_next(struct trace_stream *stream, struct lb_trace_record *ret_record);
 
 /* Finds the one thread of a trace whose name is `word`, or whose name or command line contains it. Returns 0, or
- * negative after a complaint: there is none, or more than one. */
+ * negative after a message: there is none, or more than one. */
 int trace_stream_find(const char *file, const char *word, uint32_t *ret_stream);
 
 #endif

@@ -86,15 +86,15 @@ static inline void *array_append_size(void *array, size_t size, size_t *count, s
   return (char *)data + size * (*count)++;
 }
 
-/* The element with a number: array_at(&items, number, &count, &capacity). Elements up to it that the array does not
- * have are appended, all zero. NULL without memory: the array is then as before. */
+/* Gives a pointer to the element with a number: array_at(&items, number, &count, &capacity). An array that is too short
+ * is extended with zeros first. NULL without memory: the array is then unchanged. */
 #define array_at(array, number, count, capacity)                                                                       \
   ((__typeof__(*(array)))array_at_size((array), sizeof(**(array)), (number), (count), (capacity)))
 
 /* Appends zeros so that the array has `wanted` elements. Returns 0 or -ENOMEM. */
 int array_extend(void *array, size_t size, size_t wanted, size_t *count, size_t *capacity);
 
-/* The function behind array_at. */
+/* Implements array_at. */
 static inline void *array_at_size(void *array, size_t size, size_t number, size_t *count, size_t *capacity)
 {
   void *data;
@@ -173,7 +173,7 @@ static inline void bytes_put_u64(void *bytes, uint64_t value)
 
 /* One walk over the state of an object serves both directions: a function names every field once, and the archive
  * writes the fields one after the other, little-endian and without gaps, or reads and checks them. Input may be forged:
- * a field that may not have every value is given with its greatest. Nothing is allocated. */
+ * a field whose values are limited is passed with its maximum. Nothing is allocated. */
 struct archive {
   uint8_t *to;         /* writing: at most `size` bytes; further ones are only counted */
   const uint8_t *from; /* reading; NULL when writing */
@@ -208,8 +208,8 @@ void archive_bytes(struct archive *archive, void *bytes, size_t size);
 void archive_number(struct archive *archive, void *place, size_t size, uint64_t most);
 void archive_numbers(struct archive *archive, void *places, size_t size, size_t count, uint64_t most);
 
-/* A number of any type (structs and pointers do not compile), a number up to `most`, and arrays of such. The most of a
- * bool is 1. */
+/* Archive a number of any type (structs and pointers do not compile), a number up to `most`, or an array of either. The
+ * maximum of a bool is 1. */
 #define archive_value(archive, place) archive_most(archive, place, UINT64_MAX)
 #define archive_most(archive, place, most)                                                                             \
   archive_number(archive, place, 0 * sizeof(*(place) | 0) + sizeof(*(place)), most)

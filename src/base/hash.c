@@ -104,7 +104,7 @@ static size_t slot_find(const struct hash_index *index, uint64_t hash, uint32_t 
   return i;
 }
 
-/* Moves slots after the gap into it, as long as there are any that could not be found any more. */
+/* Moves each later slot that a search could no longer reach into the gap, which then moves to that slot. */
 void hash_index_remove(struct hash_index *index, uint64_t hash, uint32_t number)
 {
   size_t mask = index->capacity - 1, gap = slot_find(index, hash, number);

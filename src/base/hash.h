@@ -5,7 +5,7 @@
  * depends on hashes.
  *
  * Keys come from traces and programs that may be hostile. Hashes are therefore mixed with two random numbers of the
- * process, so that nobody can prepare keys that collide.
+ * process, so that an attacker cannot prepare keys that collide.
  */
 #ifndef BASE_HASH_H
 #define BASE_HASH_H

@@ -2,7 +2,7 @@
  *
  * The characters of words: the length of a UTF-8 character, and the distance between two words, for "did you mean". It
  * is the optimal string alignment distance, in which two swapped letters count as one mistake, the most common typing
- * error. Also command lines as strings.
+ * error. The file also converts command lines to strings.
  */
 #include <ctype.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The board of a PC: everything behind the processor's pins but RAM. Two 8259A, 8254, RTC/CMOS, 8042 with keyboard,
- * COM1, VGA text registers, local APICs, I/O APIC, HPET, PCI configuration space, an IDE disk, power and debug ports.
+ * The board of a PC: everything outside the processor except RAM. Two 8259A, 8254, RTC/CMOS, 8042 with keyboard, COM1,
+ * VGA text registers, local APICs, I/O APIC, HPET, PCI configuration space, an IDE disk, power and debug ports.
  *
  * The board knows no processor: the host calls it for ports, device memory and APIC registers and tells it the time,
  * and it drives lines through struct board_host. It does nothing on its own: board_deadline says when board_advance
@@ -72,7 +72,7 @@ void board_reset(struct board *board);
  * else. Returns 0, LB_E_TRUNCATED or LB_E_DAMAGED: the board may then only be freed. */
 size_t board_save(struct board *board, void *bytes, size_t size);
 int board_load(struct board *board, const void *bytes, size_t size);
-bool board_intr(const struct board *board, unsigned cpu); /* INTR as the host was told */
+bool board_intr(const struct board *board, unsigned cpu); /* INTR as last reported to the host */
 
 /* Selects the processor that makes the following calls: they use its local APIC. At first it is 0, the bootstrap
  * processor. */
@@ -96,21 +96,21 @@ int board_apic_write(struct board *board, uint32_t msr, uint64_t value);
 /* CR8: TPR 7:4. */
 uint8_t board_task_priority(const struct board *board);
 void board_set_task_priority(struct board *board, uint8_t value);
-/* The recording unit requests its interrupt at LVT 0x340: fixed, NMI or SMI by the entry; the entry then masks itself
- * (SDM vol. 3, 10.5.1 and 18), but for keeps_lvt_perf. A masked entry or a disabled APIC drops it: host.pmi_delivered
- * is called either way. */
+/* Requests the recording unit's interrupt through the LVT entry at 0x340. The entry selects fixed, NMI or SMI delivery
+ * and then masks itself (SDM vol. 3, 10.5.1 and 18), unless keeps_lvt_perf is set. A masked entry or a disabled APIC
+ * drops the interrupt. host.pmi_delivered is called either way. */
 void board_pmi(struct board *board);
-/* LVT performance entry as it stands, and whether the APIC is enabled (for lb_ds_check). */
+/* The current LVT performance entry, and whether the APIC is enabled (for lb_ds_check). */
 uint32_t board_lvt_perf(const struct board *board);
 bool board_apic_is_enabled(const struct board *board);
 
-/* The processor takes INTR: the vector, of the local APIC first, else (ExtINT) of the 8259A. */
+/* Acknowledges INTR. Returns the vector: that of the local APIC first, else (ExtINT) that of the 8259A. */
 uint8_t board_acknowledge(struct board *board);
 
 /* ---- time ---- */
 
-/* When board_advance must be called next: UINT64_MAX for never. Only events that could make a device change a line
- * count. */
+/* The time at which board_advance must be called next; UINT64_MAX: never. Events that cannot change a line are
+ * ignored. */
 uint64_t board_deadline(const struct board *board);
 void board_advance(struct board *board, uint64_t now);
 /* True when time alone could interrupt the processor: a timer runs whose interrupt is not masked on its way. */
@@ -119,8 +119,8 @@ bool board_can_wake(const struct board *board);
 /* ---- sleep: ACPI's S3 ---- */
 
 /* While the board is asleep the host runs no processor, and board_deadline is the time of the next event that ends the
- * sleep. When one has come, board_is_waking: the host resets the processors, calls board_wake, which resets all devices
- * and reports the event in PM1, and lets the firmware go on at the waking vector. */
+ * sleep. After that event board_is_waking returns true. The host then resets the processors, calls board_wake, which
+ * resets all devices and reports the event in PM1, and lets the firmware continue at the waking vector. */
 bool board_is_asleep(const struct board *board);
 bool board_is_waking(const struct board *board);
 void board_wake(struct board *board);
@@ -130,9 +130,10 @@ void board_request_wake(struct board *board);
 
 /* ---- the outside world ---- */
 
-/* A key goes down or up, as set-1 scan code bytes. Dropped when the buffer is full: returns false. */
+/* Passes a byte of the set-1 scan code of a key that goes down or up. Returns false if the buffer is full: the byte is
+ * dropped. */
 bool board_key(struct board *board, uint8_t code);
-/* A byte arrives at COM1. False: not taken now. It does not end S3. */
+/* Delivers a byte to COM1. Returns false if COM1 does not take it now. A byte does not end S3. */
 bool board_serial_receive(struct board *board, uint8_t byte);
 /* Would the guest see a byte: has it enabled COM1's interrupt for received data, or does it poll the status? A byte
  * that arrives earlier is lost if a driver clears the FIFO. */
@@ -157,8 +158,8 @@ void board_nmi(struct board *board);
 void board_ferr(struct board *board);
 
 /* ACPI (RSDP, RSDT/XSDT, MADT, FADT with a minimal DSDT, HPET) and MP tables, to be put into memory by the firmware.
- * Writes at most `size` bytes of tables that are to lie at physical `address`; returns how many, 0 when too small.
- * `ret_rsdp` gets the offset of the RSDP, which the firmware also finds by its signature. */
+ * Writes tables for physical address `address`, at most `size` bytes. Returns the number of bytes; 0 if `size` is too
+ * small. `ret_rsdp` gets the offset of the RSDP, which the firmware also finds by its signature. */
 size_t board_tables(const struct board *board, uint64_t address, uint8_t *bytes, size_t size, size_t *ret_rsdp);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a PC's firmware keeps in the clock's CMOS memory: drives, memory sizes, the checksum over them. The places are
- * those of the IBM PC/AT, and for memory beyond 64 MiB those that Bochs and QEMU use.
+ * The values that a PC's firmware keeps in the clock's CMOS memory: drives, memory sizes, the checksum over them. They
+ * are at the addresses of the IBM PC/AT, or, for memory beyond 64 MiB, at those that Bochs and QEMU use.
  */
 #include "board/state.h"
 
@@ -43,7 +43,7 @@ static void cmos_fill_memory(uint8_t *cmos, uint64_t ram)
     cmos[CMOS_ABOVE_4G + i] = (uint8_t)(high >> 8 * i);
 }
 
-/* Type 47, "user defined", with the geometry behind it. */
+/* The disk has type 47, "user defined", and a geometry of its own. */
 static void cmos_fill_disk(uint8_t *cmos, const struct board_disk *disk)
 {
   if (!disk->bytes)

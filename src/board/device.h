@@ -17,8 +17,8 @@ struct board;
 
 #define PORT_COUNT 0x2018u /* there is no device beyond */
 
-/* PORT_WIDE: the device takes words and double words at once. All others are asked byte by byte, as on the ISA bus: OUT
- * of a word to 0x3D4 is an index and its data. PORT_QUIET: writing changes no interrupt and no deadline. */
+/* PORT_WIDE: the device takes words and double words at once. All others are accessed byte by byte, as on the ISA bus:
+ * OUT of a word to 0x3D4 writes an index and its data. PORT_QUIET: writing changes no interrupt and no deadline. */
 enum { PORT_WIDE = 1, PORT_QUIET = 2 };
 
 typedef uint32_t port_in(struct board *board, uint16_t port, unsigned size);
@@ -43,9 +43,9 @@ struct device {
 
   void (*power_on)(struct board *board); /* once, before the first reset */
   void (*reset)(struct board *board);
-  /* Time has passed. */
+  /* Brings the device to the time `now`. */
   void (*advance)(struct board *board, uint64_t now);
-  /* When the device would change a line that reaches a processor: with `advance`. */
+  /* The time at which the device will change a line that reaches a processor; goes together with `advance`. */
   uint64_t (*deadline)(const struct board *board);
   bool runs_asleep; /* advances in ACPI's S3, too */
 
@@ -54,9 +54,9 @@ struct device {
   uint64_t (*read)(struct board *board, uint64_t address, unsigned size);
   void (*write)(struct board *board, uint64_t address, unsigned size, uint64_t value);
 
-  /* Names every field of the state once, for writing, reading and checking. The bytes may be forged: whatever is an
-   * index, a size or a divisor is checked; what the guest could write into a register itself is not. Times may be
-   * anything: a device whose time has come is late, and one whose time has not waits. */
+  /* Names every field of the state once, for writing, reading and checking. The bytes may be forged: every index, size
+   * and divisor is checked. Values that the guest could write into a register itself are not checked. A time may have
+   * any value: a device whose time has passed is late, and any other device waits. */
   void (*archive)(struct archive *archive, struct board *board);
 };
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * fw_cfg, which describes a virtual machine to its guest: a word to port 0x510 selects an item, bytes of
- * it are read at 0x511, zeros behind its end. Test kernels ask here how many processors and how much memory there are.
- * Items and their layout: QEMU's docs/specs/fw_cfg. There are no files, no DMA, and items cannot be written.
+ * fw_cfg, which describes a virtual machine to its guest: a word written to port 0x510 selects an item, and reads of
+ * 0x511 return its bytes, then zeros. Test kernels read the number of processors and the size of memory here. Items and
+ * their layout: QEMU's docs/specs/fw_cfg. There are no files, no DMA, and items cannot be written.
  */
 #include "base/base.h"
 #include "board/state.h"
@@ -28,7 +28,7 @@ static struct fwcfg *fwcfg_of(const struct board *board)
   return device_state(board, DEVICE_NUMBER_fwcfg);
 }
 
-/* Little-endian but for the number of files, which is 0. */
+/* Items are little-endian, except for the number of files, which is 0. */
 static uint64_t item_value(const struct board *board, unsigned *ret_size)
 {
   switch (fwcfg_of(board)->item) {

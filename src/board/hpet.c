@@ -112,7 +112,7 @@ static void timer_fire(struct board *board, unsigned number)
 
 /* ---- comparators ---- */
 
-/* Ticks until the counter meets the comparator: a whole round when it stands there now. */
+/* Ticks until the counter reaches the comparator; a full cycle of the counter if the two are equal now. */
 static uint64_t timer_ahead(const struct hpet_timer *timer, uint64_t counter)
 {
   uint64_t mask = timer_mask(timer), ahead = (timer->comparator - counter) & mask;
@@ -120,7 +120,8 @@ static uint64_t timer_ahead(const struct hpet_timer *timer, uint64_t counter)
   return ahead ? ahead : mask == UINT64_MAX ? UINT64_MAX : mask + 1;
 }
 
-/* The counter goes from `before` on by `ticks`. A periodic comparator steps over all periods that have passed. */
+/* Returns whether the counter, `ticks` after `before`, has reached the comparator. A periodic comparator skips all
+ * periods that have passed. */
 static bool timer_passes(struct hpet_timer *timer, uint64_t before, uint64_t ticks)
 {
   uint64_t ahead = timer_ahead(timer, before);
@@ -197,7 +198,8 @@ static uint64_t hpet_read_memory(struct board *board, uint64_t address, unsigned
   return hpet_read(board, offset & ~7u) >> shift;
 }
 
-/* IRQ 0 and 8 leave the 8254 and the RTC, or go back to them: the RTC's is high as long as it was not served. */
+/* Takes IRQ 0 and 8 away from the 8254 and the RTC, or gives them back. The RTC's line is high until its interrupt is
+ * served. */
 static void legacy_changed(struct board *board)
 {
   if (hpet_replaces_legacy(board)) {
@@ -249,8 +251,8 @@ static void timer_write_config(struct board *board, unsigned number, uint64_t va
     timer_set_line(board, number, true);
 }
 
-/* Periodic: a write sets the period, and the comparator too if TIMER_SET_VALUE was set just before (2.3.9.2.2). Each
- * write, be it of one half, uses that bit up. */
+/* In periodic mode a write sets the period, and also the comparator if TIMER_SET_VALUE was set just before (2.3.9.2.2).
+ * Every write clears that bit, even a write of one half. */
 static void timer_write_comparator(struct hpet_timer *timer, uint64_t value, uint64_t bits)
 {
   bool is_periodic = timer->config & TIMER_PERIODIC;
@@ -284,7 +286,7 @@ static void hpet_write(struct board *board, unsigned offset, uint64_t value, uin
   }
 }
 
-/* Halves and wholes of the registers. */
+/* Accepts writes of a whole register or of one half. */
 static void hpet_write_memory(struct board *board, uint64_t address, unsigned size, uint64_t value)
 {
   unsigned offset = (unsigned)(address & 0xFFF), shift = 8 * (offset & 7);

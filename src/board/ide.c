@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The primary IDE channel at 0x1F0-0x1F7 and 0x3F6 with IRQ 14: the task file, the data port and the time that a disk
- * takes. ATA-6 (T13/1410D). There is a master at most; the slave is not there. The commands are in ide_command.c.
+ * takes. ATA-6 (T13/1410D). There is at most a master, and no slave. The commands are in ide_command.c.
  */
 #include "base/base.h"
 #include "board/state.h"
@@ -94,7 +94,7 @@ static struct ide_register *ide_register_at(struct ide *ide, uint16_t port)
   return port >= PORT_LBA_LOW && port <= PORT_LBA_HIGH ? &ide->lba[port - PORT_LBA_LOW] : NULL;
 }
 
-/* An empty place shows the pull-down of bit 7 as "not busy" and nothing else. */
+/* The missing slave reads as 0: the pull-down of bit 7 means "not busy". */
 static uint8_t ide_read_status(struct board *board, bool is_alternate)
 {
   struct ide *ide = &board->ide;
@@ -168,7 +168,7 @@ static void ide_write_register(struct board *board, uint16_t port, uint8_t value
   if (port == PORT_STATUS)
     ide_begin(board, value);
   else if (ide->status & (IDE_BUSY | IDE_DATA_REQUEST))
-    return; /* the task file is the disk's meanwhile */
+    return; /* the task file belongs to the disk until the command ends */
   else if (place)
     *place = (struct ide_register){.now = value, .before = place->now};
   else
@@ -242,7 +242,7 @@ static void ide_archive(struct archive *archive, struct board *board)
   archive_array(archive, ide->buffer);
   if (ide->heads == 0 || ide->sectors == 0)
     archive_refuse(archive);
-  if (ide->phase == IDE_WRITING && ide->size != ide->block * IDE_SECTOR) /* so much goes to the disk */
+  if (ide->phase == IDE_WRITING && ide->size != ide->block * IDE_SECTOR) /* `size` bytes will be written to the disk */
     archive_refuse(archive);
 }
 

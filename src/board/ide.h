@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The primary IDE channel with one disk. ide.c is the task file, ide_command.c the commands, ide_identify.c what the
- * disk says of itself.
+ * The primary IDE channel with one disk. ide.c has the task file, ide_command.c the commands, ide_identify.c the data
+ * of IDENTIFY DEVICE.
  */
 #ifndef BOARD_IDE_H
 #define BOARD_IDE_H
@@ -32,7 +32,7 @@ enum {
 
 enum ide_phase { IDE_IDLE, IDE_READING, IDE_WRITING };
 
-/* A register of the task file and what it held before: the two bytes of LBA48. */
+/* A register of the task file and its previous value: the two bytes of LBA48. */
 struct ide_register {
   uint8_t now, before;
 };
@@ -52,16 +52,18 @@ struct ide {
   uint8_t buffer[IDE_MULTIPLE_MAX * IDE_SECTOR];
 };
 
-/* ide_identify.c: sectors of the disk; the answer to IDENTIFY DEVICE into the buffer. */
+/* ide_identify.c: ide_sectors returns the disk's sectors; ide_identify fills the buffer with the answer to IDENTIFY
+ * DEVICE. */
 uint64_t ide_sectors(const struct board *board);
 void ide_identify(struct board *board);
 
-/* ide_command.c: a command begins; the data port has passed the last byte of the buffer. */
+/* ide_command.c: ide_begin begins a command; ide_buffer_done is called after the last byte of the buffer has passed the
+ * data port. */
 void ide_begin(struct board *board, uint8_t command);
 void ide_buffer_done(struct board *board);
-/* The disk is ready for what `phase` says. */
+/* Does the work of `phase` once the disk is no longer busy. */
 void ide_ready(struct board *board);
-/* Registers as after reset or diagnostic. */
+/* Sets the registers as after a reset or diagnostic. */
 void ide_sign(struct ide *ide);
 void ide_signal(struct board *board, bool has_interrupt);
 

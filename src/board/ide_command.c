@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The disk's commands, by PIO: ATA-6 (T13/1410D) clause 8. A command makes the disk busy for a while; then a block of
- * data lies in the buffer, or room for one, and the disk interrupts. Writes change the image in memory.
+ * The disk's commands, by PIO: ATA-6 (T13/1410D) clause 8. A command makes the disk busy for a while; then the buffer
+ * holds a block of data, or has room for one, and the disk interrupts. Writes change the image in memory.
  */
 #include "board/state.h"
 
@@ -53,7 +53,7 @@ static uint64_t address_ext(const struct ide *ide)
   return address;
 }
 
-/* LBA28 or CHS, as the drive register says. UINT64_MAX: no such place. */
+/* LBA28 or CHS, as the drive register says. UINT64_MAX: there is no such sector. */
 static uint64_t address_short(const struct ide *ide)
 {
   uint32_t head = ide->drive & 15, sector = ide->lba[0].now;
@@ -147,7 +147,7 @@ static bool block_is_there(const struct board *board)
   return ide->sector < sectors && ide->block <= sectors - ide->sector;
 }
 
-/* Data that comes from the buffer alone: IDENTIFY. */
+/* Offers the buffer, which a read or IDENTIFY has filled, at the data port. */
 static void ide_show_buffer(struct board *board)
 {
   struct ide *ide = &board->ide;
@@ -175,7 +175,7 @@ static void ide_ready_to_read(struct board *board)
   ide_show_buffer(board);
 }
 
-/* Room for the next block. The first one is asked for without an interrupt. */
+/* Requests the next block from the guest. The request for the first block raises no interrupt. */
 static void ide_ask_for_block(struct ide *ide)
 {
   ide->block = block_size(ide);
@@ -250,7 +250,7 @@ static void ide_begin_transfer(struct board *board, enum ide_phase phase)
     ide_work(board);
 }
 
-/* READ VERIFY and SEEK: are the sectors there? */
+/* READ VERIFY and SEEK only check that the sectors exist. */
 static void ide_begin_verify(struct board *board)
 {
   struct ide *ide = &board->ide;

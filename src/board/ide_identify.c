@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the disk says of itself: the 256 words of IDENTIFY DEVICE. ATA-6 (T13/1410D) 8.15.
+ * The disk's description of itself: the 256 words of IDENTIFY DEVICE. ATA-6 (T13/1410D) 8.15.
  */
 #include "board/state.h"
 
@@ -17,7 +17,7 @@ static void word_put(struct ide *ide, unsigned word, uint64_t value)
   ide->buffer[2 * word + 1] = (uint8_t)(value >> 8);
 }
 
-/* Text lies in words with its first letter in the upper byte, filled up with blanks. */
+/* Text is stored in words, each with its first letter in the upper byte, and padded with blanks. */
 static void text_put(struct ide *ide, unsigned word, unsigned words, const char *text)
 {
   for (unsigned i = 0; i < 2 * words; i++)

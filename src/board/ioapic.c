@@ -135,7 +135,8 @@ static uint32_t ioapic_read(const struct ioapic *ioapic)
   }
 }
 
-/* Becoming edge triggered forgets the remote IRR: how software ends an interrupt on chips without EOI register. */
+/* An entry that becomes edge triggered loses its remote IRR. Software ends interrupts this way on chips without an EOI
+ * register. */
 static void ioapic_write(struct board *board, uint32_t value)
 {
   struct ioapic *ioapic = &board->ioapic;

@@ -21,9 +21,9 @@ struct ioapic {
 };
 
 void ioapic_set(struct board *board, unsigned pin, bool is_high);
-/* The local APIC has seen the end of this vector. */
+/* Handles the EOI of a local APIC for this vector. */
 void ioapic_eoi(struct board *board, uint8_t vector);
-/* Level-triggered pins whose interrupt was refused are offered again. */
+/* Offers the refused interrupts of level-triggered pins again. */
 void ioapic_retry(struct board *board);
 bool ioapic_reaches(const struct board *board, unsigned pin);
 /* Is pin 0 set up to pass the 8259A's INT to this processor? */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The 8042 keyboard controller at 0x60 and 0x64: command byte, output port with A20 and the reset line, translation to
- * scan set 1, IRQ 1 and IRQ 12. IBM's PS/2 technical reference. Behind its second port is nothing: what is sent there
- * times out. It starts as a PC's firmware leaves it: translating, interrupts on, A20 open.
+ * scan set 1, IRQ 1 and IRQ 12. IBM's PS/2 technical reference. Nothing is connected to its second port: bytes sent
+ * there time out. It starts as a PC's firmware leaves it: translating, interrupts on, A20 open.
  */
 #include "base/base.h"
 #include "board/state.h"
@@ -61,8 +61,7 @@ static bool i8042_waits_for_keyboard(const struct i8042 *i8042)
   return i8042->keyboard.count && !(i8042->status & STATUS_OUTPUT_FULL) && !(i8042->ram[0] & BYTE_NO_KEYBOARD);
 }
 
-/* The next byte of the keyboard, if it is there by now. F0 is swallowed by the translation: the code behind it gets
- * bit 7. */
+/* Takes the keyboard's next byte if it has arrived. The translation drops F0 and sets bit 7 of the code after it. */
 static void i8042_advance(struct board *board, uint64_t now)
 {
   struct i8042 *i8042 = &board->i8042;
@@ -231,7 +230,7 @@ bool board_key(struct board *board, uint8_t code)
 {
   uint64_t now = board_now(board);
 
-  i8042_advance(board, now); /* which may make room */
+  i8042_advance(board, now); /* this may make room */
   bool is_taken = keyboard_device_key(&board->i8042.keyboard, code);
   i8042_advance(board, now);
   board_settle(board);

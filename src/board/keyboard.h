@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The 8042 keyboard controller with a keyboard behind it and no mouse. keyboard.c is the controller, keyboard_device.c
- * the keyboard.
+ * The 8042 keyboard controller with a keyboard and no mouse. keyboard.c is the controller, keyboard_device.c the
+ * keyboard.
  */
 #ifndef BOARD_KEYBOARD_H
 #define BOARD_KEYBOARD_H
@@ -29,8 +29,8 @@ struct i8042 {
   uint8_t command; /* a command that waits for its data byte, 0 for none */
   uint8_t output;  /* output buffer */
   uint8_t status;
-  bool is_break; /* F0 has come and waits to be translated with the code behind it */
-  uint64_t next; /* the keyboard's next byte is not there before */
+  bool is_break; /* F0 has arrived and will be translated with the code after it */
+  uint64_t next; /* earliest time at which the keyboard's next byte arrives */
 };
 
 /* The keyboard's side: a byte from the controller, and a key as set-1 code. False: no room. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The keyboard at the far end of the 8042's wire: its commands and its scan codes. IBM's PS/2 technical reference. It
- * speaks sets 2 and 1; set 3 is refused, as many keyboards do.
+ * supports sets 2 and 1 and refuses set 3, as many keyboards do.
  */
 #include "board/keyboard.h"
 
@@ -87,7 +87,7 @@ bool keyboard_device_key(struct i8042_keyboard *keyboard, uint8_t code)
   bool is_prefix = code >= CODE_PREFIX, is_break = code & 0x80;
 
   if (!keyboard->is_scanning)
-    return true; /* the key goes nowhere */
+    return true; /* the key is ignored */
   if (keyboard->scan_set == 1 || is_prefix) {
     if (!queue_has_room(keyboard, 1))
       return false;
@@ -179,7 +179,7 @@ static void keyboard_command(struct i8042_keyboard *keyboard, uint8_t value)
   }
 }
 
-/* A command drops what was waiting to be sent: its answer comes next. */
+/* A command drops the bytes that wait to be sent: its answer comes next. */
 void keyboard_device_write(struct i8042_keyboard *keyboard, uint8_t value)
 {
   keyboard->count = 0;

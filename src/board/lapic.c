@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The local APIC's registers as the processor sees them: IA32_APIC_BASE, the page of xAPIC mode, the MSRs of x2APIC
- * mode. SDM vol. 3, 10.4 and 10.12. What the registers do is in lapic_interrupt.c and lapic_timer.c.
+ * mode. SDM vol. 3, 10.4 and 10.12. lapic_interrupt.c and lapic_timer.c implement their effects.
  */
 #include "base/base.h"
 #include "board/state.h"
@@ -16,7 +16,7 @@
 #define ICR_PENDING UINT32_C(0x1000)
 #define ICR_BITS UINT32_C(0x000CCFFF)
 
-/* What may be written into the entries. */
+/* The bits of each entry that can be written. */
 static const uint32_t lvt_bits[LVT_ENTRIES] = {
   [LVT_TIMER] = 0x000700FF, [LVT_THERMAL] = 0x000107FF, [LVT_PERF] = 0x000107FF, [LVT_LINT0] = 0x0001A7FF,
   [LVT_LINT1] = 0x0001A7FF, [LVT_ERROR] = 0x000100FF,   [LVT_CMCI] = 0x000107FF,
@@ -161,7 +161,7 @@ static void lapic_write_register(struct board *board, struct lapic *lapic, unsig
   case APIC_SVR:
     lapic_write_svr(board, lapic, value);
     break;
-  case APIC_ESR: /* any write shows what has gone wrong since the last one (10.5.3) */
+  case APIC_ESR: /* any write shows the errors since the last write (10.5.3) */
     lapic->esr = lapic->errors;
     lapic->errors = 0;
     break;
@@ -202,7 +202,7 @@ static bool is_xapic_register(unsigned number)
          number == APIC_CURRENT_COUNT || number == APIC_DIVIDE;
 }
 
-/* A register is the first four of 16 bytes; parts of it may be read, the other twelve bytes are nothing. */
+/* A register takes the first four of 16 bytes, and parts of it may be read. The other twelve bytes read as 0. */
 uint32_t lapic_read_memory(struct board *board, struct lapic *lapic, uint64_t address, unsigned size)
 {
   unsigned number = (unsigned)(address >> 4 & 0xFF), offset = (unsigned)(address & 15);
@@ -237,7 +237,7 @@ static bool is_x2apic_readable(unsigned number)
          number != APIC_DFR && number != APIC_ICR_HIGH;
 }
 
-/* Which bits may be set in a write; UINT64_MAX: the register cannot be written at all. */
+/* The bits that a write may set; UINT64_MAX: the register cannot be written at all. */
 static uint64_t x2apic_writable(const struct board *board, unsigned number)
 {
   int entry = lvt_of_register(number);
@@ -314,13 +314,13 @@ static int lapic_write_base(struct board *board, struct lapic *lapic, uint64_t v
   if (!base_is_legal(board, lapic, value))
     return -1;
   lapic->base = value;
-  if (!(value & APIC_BASE_ENABLED)) /* what was programmed is lost (10.4.3) */
+  if (!(value & APIC_BASE_ENABLED)) /* the programmed state is lost (10.4.3) */
     lapic_reset(board, lapic, false);
   else if (lapic_is_x2(lapic) && !was_x2)
     lapic->icr_high = 0;
   if (!(value & APIC_BASE_ENABLED) || lapic_is_x2(lapic))
     lapic->id =
-      lapic_number(board, lapic); /* what software wrote there is lost; x2APIC's cannot be written (10.12.5.1) */
+      lapic_number(board, lapic); /* an ID that software wrote is lost; that of x2APIC cannot be written (10.12.5.1) */
   return 0;
 }
 
@@ -431,7 +431,7 @@ static void lapic_archive(struct archive *archive, struct board *board)
     one_archive(archive, &board->lapics[i]);
 }
 
-/* Its memory is not here: the processor asks its own local APIC before the bus (board.c). */
+/* Its memory is not listed here: a processor accesses its own local APIC before the bus (board.c). */
 const struct device device_lapic = {
   .reset = lapic_power_reset,
   .advance = lapic_timer_advance,

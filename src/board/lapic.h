@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The local APIC, of which every processor has one. lapic.c holds its registers as the processor sees them,
- * lapic_interrupt.c what it does with interrupts, lapic_timer.c its timer. SDM vol. 3 chapter 10.
+ * lapic_interrupt.c its handling of interrupts, lapic_timer.c its timer. SDM vol. 3 chapter 10.
  */
 #ifndef BOARD_LAPIC_H
 #define BOARD_LAPIC_H
@@ -83,7 +83,7 @@ struct lapic {
 
 /* ---- lapic.c ---- */
 
-/* `is_power_on`: else it is INIT, which keeps IA32_APIC_BASE and the ID. */
+/* Without `is_power_on`, this is INIT, which keeps IA32_APIC_BASE and the ID. */
 void lapic_reset(struct board *board, struct lapic *lapic, bool is_power_on);
 bool lapic_is_on(const struct board *board, const struct lapic *lapic);      /* globally enabled */
 bool lapic_is_enabled(const struct board *board, const struct lapic *lapic); /* by software, too */
@@ -93,7 +93,7 @@ void lapic_write_memory(struct board *board, struct lapic *lapic, uint64_t addre
 
 /* ---- lapic_interrupt.c ---- */
 
-/* An interrupt from outside: true when it was taken. */
+/* Passes an interrupt from outside to the APIC. Returns true if the APIC took it. */
 bool lapic_accept(struct board *board, struct lapic *lapic, enum apic_mode mode, uint8_t vector, bool is_level);
 /* The first: is this processor a destination of the message? The second: all processors that are, one bit each. */
 bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool is_logical);
@@ -113,7 +113,7 @@ int lapic_request(const struct board *board, const struct lapic *lapic);
 uint8_t lapic_take(struct lapic *lapic, uint8_t vector);
 /* Does INT of the 8259A reach INTR? */
 bool lapic_passes_extint(const struct board *board, const struct lapic *lapic);
-/* The same, or may it cause another interrupt through LINT0? */
+/* Does INT of the 8259A reach INTR, or may it cause another interrupt through LINT0? */
 bool lapic_hears_pic(const struct board *board, const struct lapic *lapic);
 
 /* ---- lapic_timer.c ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the local APIC does with interrupts: it takes them from its own sources (LVT), from the I/O APIC and from
- * those of all processors (ICR), holds them by priority, hands them to the processor and ends them. SDM vol.
- * 3, 10.5, 10.6 and 10.8.
+ * The interrupts of the local APIC. It takes them from its own sources (LVT), from the I/O APIC and from the local
+ * APICs of all processors (ICR), holds them by priority, passes them to the processor and ends them. SDM vol. 3, 10.5,
+ * 10.6 and 10.8.
  */
 #include "board/state.h"
 
@@ -138,8 +138,8 @@ void lapic_raise_lvt(struct board *board, struct lapic *lapic, enum lvt entry)
     lapic_accept(board, lapic, has_mode ? APIC_MODE(value) : MODE_FIXED, (uint8_t)value, false);
 }
 
-/* The entry masks itself when it takes the interrupt (10.5.1). AMD's does not: Linux, which finds out which
- * counters overflowed from a status register there, never unmasks it (arch/x86/events/amd/core.c). */
+/* The entry masks itself when it takes the interrupt (10.5.1). AMD's entry does not: on AMD, Linux reads from a status
+ * register which counters overflowed and never unmasks the entry (arch/x86/events/amd/core.c). */
 void board_pmi(struct board *board)
 {
   struct lapic *lapic = board->asking;
@@ -227,7 +227,7 @@ static bool is_logical_destination(const struct lapic *lapic, uint32_t destinati
   return (destination >> 4 == 0xF || destination >> 4 == own >> 4) && (destination & own & 0xF); /* clusters */
 }
 
-/* Everybody is all ones, in the width of the mode. */
+/* A destination of all ones, in the width of the mode, means all processors. */
 bool lapic_is_destination(const struct lapic *lapic, uint32_t destination, bool is_logical)
 {
   bool is_x2 = lapic->base & APIC_BASE_X2APIC;

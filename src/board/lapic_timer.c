@@ -123,7 +123,8 @@ void lapic_timer_set_divide(struct board *board, struct lapic *lapic, uint32_t v
   timer->is_counting = timer->is_counting && count;
 }
 
-/* Between one-shot and periodic the count goes on; to and from TSC-deadline the timer is disarmed. */
+/* A change between one-shot and periodic mode keeps the count. A change to or from TSC-deadline mode disarms the
+ * timer. */
 void lapic_timer_change_mode(struct lapic *lapic, uint32_t entry)
 {
   struct lapic_timer *timer = &lapic->timer;

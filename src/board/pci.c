@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * PCI configuration space, mechanism 1: an address at 0xCF8, the register behind it at 0xCFC. PCI
- * specification 3.0, 3.2.2.3.2. On bus 0 there are a host bridge, a bridge to ISA and an IDE function, with the
- * identities of Intel's 440FX and PIIX3, and no base address registers. Byte 0xCF9 between them is the reset control
- * register of the PIIX3.
+ * PCI configuration space, mechanism 1: port 0xCF8 holds an address, and port 0xCFC accesses the register at that
+ * address. PCI specification 3.0, 3.2.2.3.2. On bus 0 there are a host bridge, a bridge to ISA and an IDE function,
+ * with the identities of Intel's 440FX and PIIX3, and no base address registers. Byte 0xCF9 between them is the reset
+ * control register of the PIIX3.
  */
 #include "base/base.h"
 #include "board/state.h"
@@ -18,7 +18,7 @@ enum { PCI_HOST, PCI_ISA, PCI_IDE, PCI_FUNCTIONS };
 #define PORT_RESET 0xCF9
 #define PORT_DATA 0xCFC
 
-/* Bytes that keep what is written into them: whole ones of `first` to `last`. */
+/* Bytes `first` to `last` keep all bits that are written into them. */
 struct pci_writable {
   uint8_t first, last;
 };
@@ -92,7 +92,7 @@ static uint32_t pci_in(struct board *board, uint16_t port, unsigned size)
   return value;
 }
 
-/* Bit 2 going up resets: everything with bit 1, else the processor alone by INIT. */
+/* A rising bit 2 resets the whole machine if bit 1 is set, else only the processors, by INIT. */
 static void pci_out_reset(struct board *board, uint8_t value)
 {
   bool is_reset = value & ~board->power.reset & RESET_CPU;

@@ -31,7 +31,7 @@ static int chip_highest(const struct pic_chip *chip, uint8_t inputs)
   return -1;
 }
 
-/* How far an input stands behind the highest one. */
+/* The distance of an input from the one with the highest priority. */
 static unsigned chip_rank(const struct pic_chip *chip, int input)
 {
   return input < 0 ? 8 : ((unsigned)input - chip->lowest - 1) & 7;
@@ -169,7 +169,7 @@ static void chip_write_icw(struct pic_chip *chip, uint8_t value, bool is_master)
     chip->base = value & 0xF8;
     chip->step = chip->is_single ? 4 : 3;
   } else if (chip->step == 3)
-    chip->step = 4; /* the cascade is wired: ICW3 can only agree */
+    chip->step = 4; /* the cascade is hard-wired: ICW3 is ignored */
   else {
     chip->is_auto_eoi = value & ICW4_AUTO_EOI;
     chip->has_special_nesting = is_master && (value & ICW4_SPECIAL_NESTED);
@@ -193,7 +193,7 @@ static void chip_write_ocw2(struct pic_chip *chip, uint8_t value)
       chip->lowest = value & 7;
     return;
   }
-  if (chip->has_special_mask) /* what is masked stays in service then */
+  if (chip->has_special_mask) /* masked inputs then stay in service */
     service &= (uint8_t)~chip->imr;
   int input = is_specific ? value & 7 : chip_highest(chip, service);
   if (input < 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Two 8259A interrupt controllers, the second behind input 2 of the first. pic.c.
+ * Two 8259A interrupt controllers, the second connected to input 2 of the first. pic.c.
  */
 #ifndef BOARD_PIC_H
 #define BOARD_PIC_H
@@ -29,9 +29,9 @@ struct pic {
 void pic_set(struct pic *pic, unsigned irq, bool is_high);
 /* INT of the first chip. */
 bool pic_output(const struct pic *pic);
-/* The two INTA cycles: the vector. IRQ 7 or 15 when the request was withdrawn meanwhile. */
+/* Performs the two INTA cycles and returns the vector: that of IRQ 7 or 15 if the request was withdrawn meanwhile. */
 uint8_t pic_acknowledge(struct pic *pic);
-/* Can this input reach INT, as masks are set? */
+/* Can this input reach INT with the current masks? */
 bool pic_reaches(const struct pic *pic, unsigned irq);
 
 #endif

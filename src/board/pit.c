@@ -15,8 +15,8 @@ struct pit_channel {
   bool is_started;              /* counts, or has counted: modes 1 and 5 wait for the gate */
   bool writes_high, reads_high; /* the next access is the second of two */
   uint8_t low;                  /* the first byte written */
-  uint32_t count;               /* what it counts from: 1 to 65536 */
-  uint32_t next_count;          /* takes over when next_start comes, 0 for none */
+  uint32_t count;               /* initial count: 1 to 65536 */
+  uint32_t next_count;          /* replaces `count` at next_start, 0 for none */
   uint64_t next_start;
   uint64_t start;  /* tick at which counting began */
   bool is_paused;  /* the gate is low, in the modes that it stops */
@@ -206,8 +206,8 @@ static void channel_load(struct pit_channel *channel, uint16_t word, uint64_t ti
   channel_start(channel, tick);
 }
 
-/* GATE has risen in a mode that it does not trigger: modes 2 and 3 begin a cycle, with the count that was written last,
- * the others go on. */
+/* GATE has risen in a mode that it does not trigger. Modes 2 and 3 begin a cycle with the count that was written last;
+ * the others continue. */
 static void channel_resume(struct pit_channel *channel, uint64_t tick)
 {
   channel->is_paused = false;

@@ -34,7 +34,7 @@ static const struct port_range *port_find(const struct board *board, uint16_t po
   return owner ? board->ranges[owner - 1] : NULL;
 }
 
-/* Byte by byte, where one device after the other may answer. */
+/* Reads byte by byte: each byte may belong to another device. */
 static uint32_t port_in_bytes(struct board *board, uint16_t port, unsigned size)
 {
   uint32_t value = 0;

@@ -112,7 +112,7 @@ void board_set_a20(struct board *board, bool is_open)
 static uint32_t debug_in(struct board *board, uint16_t port, unsigned size)
 {
   if (port == 0xE9)
-    return size == 1 ? 0xE9 : 0xFFFFFFE9; /* how a guest finds the console */
+    return size == 1 ? 0xE9 : 0xFFFFFFE9; /* a guest detects the console by this value */
   return port == 0x80 ? board->power.post | 0xFFFFFF00 : UINT32_MAX;
 }
 
@@ -287,9 +287,9 @@ void board_wake(struct board *board)
 
 /* ---- resets ---- */
 
-/* What AT boards did by the processor's RESET, chipsets since the 486 do by INIT, which leaves MSRs alone: bit 0 of
- * port 0x92, the 8042, and port 0xCF9 without bit 1 (ICH data sheets: INIT_NOW, RCIN#, soft reset). SDM vol.
- * 3, 10.4.7.3: the local APIC is reset too. The gate is opened, since the processor goes on at the top of memory. */
+/* Chipsets since the 486 raise INIT, which leaves MSRs alone, where AT boards raised the processor's RESET: for bit 0
+ * of port 0x92, the 8042, and port 0xCF9 without bit 1 (ICH data sheets: INIT_NOW, RCIN#, soft reset). SDM vol. 3,
+ * 10.4.7.3: the local APIC is reset too. The A20 gate is opened, since the processor continues at the top of memory. */
 void power_init_processor(struct board *board, struct lapic *lapic)
 {
   unsigned number = lapic_number(board, lapic);
@@ -309,7 +309,7 @@ void power_init_signal(struct board *board)
     power_init_processor(board, &board->lapics[i]);
 }
 
-/* Firmware that restarts after INIT finds bit 0 of port 0x92 as it was: by this, software tells INIT from a reset. */
+/* Bit 0 of port 0x92 survives the restart of the firmware after INIT: software tells INIT from a reset by it. */
 static void power_reset(struct board *board)
 {
   uint8_t kept = board->power.was_init ? board->power.control_92 & 0x01 : 0;

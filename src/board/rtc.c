@@ -252,7 +252,7 @@ static uint8_t rtc_read(struct board *board, unsigned index)
   if (index == RTC_C) {
     rtc->cmos[RTC_C] = 0;
     rtc_signal(board);
-    board->is_touched = true; /* the next interrupt has a time again, also if the line was low: the HPET may have it */
+    board->is_touched = true; /* the next interrupt has a deadline again, even with the line low: the HPET may own it */
   }
   return value;
 }
@@ -263,7 +263,7 @@ static bool is_time(unsigned index)
          (index >= RTC_WEEKDAY && index <= RTC_YEAR) || index == CMOS_CENTURY;
 }
 
-/* Register A or B: time may stop or go on. */
+/* Writes register A or B, which may stop or restart the clock. */
 static void rtc_write_control(struct rtc *rtc, unsigned index, uint8_t value, uint64_t now)
 {
   bool was_running = rtc_is_running(rtc), was_reset = (rtc->cmos[RTC_A] & A_DIVIDER_RESET) == A_DIVIDER_RESET;
@@ -273,7 +273,7 @@ static void rtc_write_control(struct rtc *rtc, unsigned index, uint8_t value, ui
     rtc->cmos[RTC_B] &= (uint8_t)~FLAG_UPDATE; /* SET clears UIE */
   if (was_running || !rtc_is_running(rtc))
     return;
-  if (was_reset) /* the first update comes half a second after the divider is let go */
+  if (was_reset) /* the first update comes half a second after the divider's reset ends */
     rtc->base = now - clock_earlier(now, CLOCK_SECOND / 2);
   rtc_take(rtc, now);
 }
@@ -344,7 +344,7 @@ static void rtc_power_on(struct board *board)
   int64_t seconds = board->config.wall_clock;
 
   *rtc = (struct rtc){.seconds = seconds > YEAR_MAX ? YEAR_MAX : seconds < YEAR_MIN ? YEAR_MIN : seconds};
-  rtc->cmos[RTC_A] = 0x26; /* 32768 Hz, 1024 interrupts in a second: what a PC's firmware leaves */
+  rtc->cmos[RTC_A] = 0x26; /* 32768 Hz, 1024 interrupts in a second: as a PC's firmware leaves it */
   rtc->cmos[RTC_B] = B_24_HOURS;
   rtc->cmos[RTC_D] = D_VALID;
   cmos_fill(board);

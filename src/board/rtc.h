@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The real-time clock with its CMOS memory. rtc.c; what the firmware keeps in the memory is in cmos.c.
+ * The real-time clock with its CMOS memory. rtc.c; cmos.c fills in the firmware's values in that memory.
  */
 #ifndef BOARD_RTC_H
 #define BOARD_RTC_H
@@ -26,7 +26,7 @@ struct rtc {
 void rtc_advance(struct board *board, uint64_t now);
 /* IRQ 8 follows the flags that are enabled, unless the HPET has it. */
 void rtc_signal(struct board *board);
-/* When the alarm goes off next, if its interrupt is enabled: whether it reaches a processor or not. */
+/* The time of the next alarm if its interrupt is enabled, whether or not it reaches a processor. */
 uint64_t rtc_alarm_time(const struct board *board);
 
 /* cmos.c: memory sizes, drives, their checksum. */

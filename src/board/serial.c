@@ -217,7 +217,7 @@ static void uart_send(struct board *board, uint8_t byte)
   uart_signal(board);
 }
 
-/* The other end is always there. In loopback the modem's lines are MCR's own. */
+/* The other end is always connected. In loopback mode, the modem lines are those of MCR. */
 static uint8_t uart_modem_lines(const struct uart *uart)
 {
   uint8_t mcr = uart->mcr;
@@ -316,7 +316,7 @@ static void uart_write_ier(struct uart *uart, uint8_t value)
 
 static void uart_write_fcr(struct uart *uart, uint8_t value, uint64_t now)
 {
-  bool toggles = (uart->fcr ^ value) & FCR_ENABLE; /* which clears both FIFOs */
+  bool toggles = (uart->fcr ^ value) & FCR_ENABLE; /* a change clears both FIFOs */
 
   if ((value & FCR_CLEAR_RECEIVER) || toggles)
     uart->count = 0;

@@ -28,7 +28,7 @@ struct board {
   struct board_host host;
   bool is_touched; /* lines or deadlines may have changed since board_settle */
   bool is_advancing;
-  uint8_t intr;      /* INTR as the host knows it: a bit for each processor */
+  uint8_t intr;      /* INTR as last reported to the host: a bit for each processor */
   uint64_t deadline; /* as the host knows it */
   uint32_t lines;    /* interrupt lines that are high */
   bool a20_is_open;
@@ -36,7 +36,7 @@ struct board {
   struct rtc rtc;
   struct i8042 i8042;
   struct lapic lapics[BOARD_CPUS];
-  struct lapic *asking; /* that of the calling processor: board_select */
+  struct lapic *asking; /* local APIC of the calling processor: board_select */
   struct ioapic ioapic;
   struct ide ide;
   struct power power;
@@ -64,9 +64,9 @@ static inline unsigned lapic_number(const struct board *board, const struct lapi
 
 /* Advances the timers of all devices to now, so that lines are right before masks are read or changed. */
 void board_catch_up(struct board *board);
-/* To be called after a change: recomputes INTR and the deadline, and tells the host. */
+/* Recomputes INTR and the deadline after a change, and tells the host. */
 void board_settle(struct board *board);
-/* The same for a change of priorities, which no deadline depends on. */
+/* Recomputes INTR alone, after a change of priorities: no deadline depends on them. */
 void board_settle_intr(struct board *board);
 void board_set_a20(struct board *board, bool is_open);
 
@@ -74,7 +74,7 @@ void board_set_a20(struct board *board, bool is_open);
 
 /* IRQ `irq` goes to the 8259A and to the I/O APIC: 0 to inputs 0 and 2, all others to the input of their number. */
 void line_set(struct board *board, unsigned irq, bool is_high);
-/* Could it reach a processor, as masks are set? */
+/* Could this IRQ reach a processor with the current masks? */
 bool line_reaches(const struct board *board, unsigned irq);
 
 #endif

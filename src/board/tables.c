@@ -204,7 +204,7 @@ static uint64_t put_madt(const struct board *board, struct tables *tables)
     tables_put(tables, i, 1);
     tables_put(tables, 1, 4);
   }
-  tables_put(tables, 1, 1); /* I/O APIC, behind them, inputs from 0 */
+  tables_put(tables, 1, 1); /* I/O APIC: its ID follows theirs, its inputs begin at 0 */
   tables_put(tables, 12, 1);
   tables_put(tables, board->config.cpus, 2);
   tables_put(tables, IOAPIC_BASE, 4);
@@ -243,7 +243,7 @@ static uint64_t put_root(struct tables *tables, const char *signature, const uin
   return table_end(tables, start);
 }
 
-/* Fills in the RSDP at `start`, whose place was kept free. */
+/* Fills in the RSDP at `start`, where room was left for it. */
 static void put_rsdp(struct tables *tables, size_t start, uint64_t rsdt, uint64_t xsdt)
 {
   struct tables head = *tables;

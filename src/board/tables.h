@@ -22,7 +22,7 @@ struct tables {
 
 void tables_put(struct tables *tables, uint64_t value, unsigned size);
 void tables_put_text(struct tables *tables, const char *text, size_t size);
-/* Zeros up to a physical address that is a multiple of this. */
+/* Appends zeros up to a physical address that is a multiple of `alignment`. */
 void tables_align(struct tables *tables, unsigned alignment);
 /* Changes the byte at `sum` so that the `size` bytes from `start` add up to 0. */
 void tables_seal(struct tables *tables, size_t start, size_t size, size_t sum);
@@ -31,7 +31,7 @@ uint64_t tables_place(const struct tables *tables);
 /* Overwrites four bytes. */
 void tables_patch(struct tables *tables, size_t offset, uint32_t value);
 
-/* The floating pointer and the table behind it. */
+/* Writes the floating pointer and, after it, the table. */
 void tables_put_mp(const struct board *board, struct tables *tables);
 
 #endif

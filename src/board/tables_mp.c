@@ -39,7 +39,7 @@ static void put_interrupt(struct tables *tables, unsigned entry, unsigned type, 
 static unsigned put_entries(const struct board *board, struct tables *tables)
 {
   unsigned count = board->config.cpus + 2 + 16 + 2; /* processors, bus, I/O APIC; interrupts; LINT0 and LINT1 */
-  unsigned ioapic = board->config.cpus;             /* its ID: behind those of the processors */
+  unsigned ioapic = board->config.cpus;             /* its ID follows those of the processors */
 
   for (unsigned i = 0; i < board->config.cpus; i++)
     put_processor(board, tables, i);

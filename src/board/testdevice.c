@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A device for kernels that test a processor, which no PC has: memory that is reached as a device's (0xFF000000, 64
+ * A device for kernels that test a processor, which no PC has: memory that is accessed as device memory (0xFF000000, 64
  * KiB), a double word that can be written and read back at ports 0xE0 to 0xE3, and interrupt lines that software
- * drives: OUT to port 0x2000 + n sets line n high or low. Places are those of QEMU's pc-testdev, which kvm-unit-tests
- * was written for. Only there when the board's configuration asks for it.
+ * drives: OUT to port 0x2000 + n sets line n high or low. Addresses and ports are those of QEMU's pc-testdev, which
+ * kvm-unit-tests was written for. The device exists only if the board's configuration asks for it.
  */
 #include "base/base.h"
 #include "board/state.h"

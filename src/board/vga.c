@@ -107,7 +107,7 @@ static uint8_t vga_status(struct board *board)
 
 /* ---- registers ---- */
 
-/* Registers 0 to 7 are locked by bit 7 of 0x11, all but the split line's bit. */
+/* Bit 7 of register 0x11 locks registers 0 to 7, except for the split line's bit. */
 static void vga_write_crtc(struct vga *vga, uint8_t value)
 {
   uint8_t *place = &vga->crtc[vga->crtc_index];

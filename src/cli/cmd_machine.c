@@ -175,7 +175,7 @@ static int session_begin(struct machine_session *session, struct machine_argumen
       session->screen = SCREEN_NONE; /* standard output is for the JSON objects */
   }
   session->is_serial_live = is_terminal && arguments->serial && !strcmp(arguments->serial, "stdio");
-  /* If nobody can type and no debugger can connect, an idle guest will print no further text and execute no HLT: the
+  /* If no user can type and no debugger can connect, an idle guest will print no further text and execute no HLT: the
    * run ends then. */
   if (session->screen != SCREEN_LIVE && !session->is_serial_live && !arguments->gdb &&
       (!has_until || arguments->until_text || arguments->until_halt))

@@ -10,7 +10,7 @@
 #include "report/report.h"
 #include "session/session.h"
 
-/* The output about the machine at the end. */
+/* The output about the machine at the end of the run. */
 struct machine_show {
   unsigned dumps;            /* enum machine_dump */
   enum report_format format; /* of these */

@@ -23,7 +23,7 @@ static void stdout_check(void)
 {
   int had_error = ferror(stdout);
 
-  errno = 0; /* an error of an earlier write has left only its flag */
+  errno = 0; /* an earlier write error is known only by the stream's flag */
   if (fflush(stdout) == 0 && !had_error)
     return;
   if (errno)

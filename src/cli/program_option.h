@@ -34,7 +34,7 @@ enum {
     "source", KEY_PROGRAM_SOURCE, "SOURCE", 0, SOURCE_OPTION_HELP, 0                                                   \
   }
 
-/* Where the values go. */
+/* The destinations of the values. */
 struct program_options {
   bool *is_alone, *is_uncached;
   enum program_aslr *aslr;

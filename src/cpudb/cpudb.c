@@ -12,7 +12,7 @@
 #include "cpudb/tables.h"
 #include "lastbranch/error.h"
 
-/* The words of the rows for their basis. */
+/* The words that rows use for their basis. */
 #define MEASURED LB_BASIS_MEASURED
 #define DOCUMENTED LB_BASIS_DOCUMENTED
 #define INFERRED LB_BASIS_INFERRED

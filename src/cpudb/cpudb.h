@@ -23,7 +23,7 @@ enum cpudb_cpu {
 /* The row of a CPU, which must be one of the catalogue's. */
 enum cpudb_cpu cpudb_row(const struct lb_cpu *cpu);
 
-/* Which field of a register is asked for: by name, by a bit that it holds, or both. */
+/* A query for a field of a register: by name, by a bit that it holds, or both. */
 struct cpudb_field_question {
   enum lb_register id;
   const char *name; /* any case; NULL: any */
@@ -33,10 +33,10 @@ struct cpudb_field_question {
 /* Returns 0, or LB_E_NO_FIELD. */
 int cpudb_field_find(const struct lb_cpu *cpu, const struct cpudb_field_question *question, struct lb_field *ret_field);
 
-/* The same as a test; data is a struct cpudb_field_question. */
+/* Returns whether the CPU has the field; `data` is a struct cpudb_field_question. */
 bool cpudb_has_field(const struct lb_cpu *cpu, const void *data);
 
-/* Mask of a field, in place. */
+/* The mask of a field at its position in the register. */
 static inline uint64_t cpudb_field_mask(const struct lb_field *field)
 {
   return UINT64_MAX >> (63 - (field->high - field->low)) << field->low;

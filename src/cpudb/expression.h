@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The words in which register.def, register_name.def and field.def ask about a CPU. Each stands for an expression over
- * a variable `cpu` of the function that includes the file.
+ * The macros with which register.def, register_name.def and field.def query a CPU. Each expands to an expression over a
+ * variable `cpu` of the function that includes the file.
  */
 #ifndef CPUDB_EXPRESSION_H
 #define CPUDB_EXPRESSION_H

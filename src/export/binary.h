@@ -16,7 +16,7 @@ struct binary_branch {
   uint64_t from, to;     /* addresses as it is linked */
   uint8_t kind;
   uint64_t count;
-  uint64_t call; /* of a return to the instruction behind a call: the address of that call; 0: anything else */
+  uint64_t call; /* of a return to the instruction after a call: the address of that call; otherwise 0 */
 };
 
 /* Is it a kind of near branch? A processor's branch records for a program hold only these. */
@@ -26,9 +26,10 @@ bool binary_kind_is_near(unsigned kind);
 struct binary_visitor {
   /* Instructions from `first` to the one at `last`. */
   int (*straight)(struct export_job *job, uint64_t first, uint64_t last, uint64_t count);
-  /* A conditional branch at `from` that was not taken: `next` is behind it. May be NULL. */
+  /* A conditional branch at `from` that was not taken: `next` is the instruction after it. May be NULL. */
   int (*passed)(struct export_job *job, uint64_t from, uint64_t next, uint64_t count);
-  /* The call at `from` was returned from, to `next` behind it, as if execution had gone straight on. May be NULL. */
+  /* The call at `from` returned to `next`, the instruction after it, as if execution had continued straight on. May be
+   * NULL. */
   int (*returned)(struct export_job *job, uint64_t from, uint64_t next, uint64_t count);
   int (*branch)(struct export_job *job, const struct binary_branch *branch);
 };
@@ -67,7 +68,7 @@ struct tally {
 
 int tally_add(struct tally *tally, uint64_t from, uint64_t to, uint64_t count); /* 0, or -ENOMEM */
 void tally_finish(struct tally *tally);
-/* The first item at or behind `from`. */
+/* The first item at or after `from`. */
 size_t tally_seek(const struct tally *tally, uint64_t from);
 void tally_done(struct tally *tally);
 

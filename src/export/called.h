@@ -8,7 +8,7 @@
 #include "export/export.h"
 
 struct called {
-  const char *symbol; /* as it is shown, even for a function without a symbol; good until the next call */
+  const char *symbol; /* as it is shown, even for a function without a symbol; valid until the next call */
   const char *source; /* the file that it is declared in; NULL: not known */
   const char *module; /* NULL: it is in none */
   unsigned line;      /* 0: not known */

@@ -41,20 +41,20 @@ struct export_format {
 
 struct export_options {
   const struct export_format *format;
-  uint32_t stream; /* this one only, or LB_TRACE_ALL */
+  uint32_t stream; /* the only stream to export, or LB_TRACE_ALL */
   /* NULL: all. Its modules also select the binary of a profile of one binary; without any, it is the program that was
    * recorded first. Only functions (what happens in them) and modules (frames of others are left out) apply to calls.
    */
   const struct analysis_filter_options *filter;
-  bool has_all_sources; /* lcov: sources of the system, too */
+  bool has_all_sources; /* lcov: includes sources of the system */
   unsigned window;      /* branches in a sample; 0: the format's default */
-  const char *version;  /* of a format that has several; NULL: the usual */
+  const char *version;  /* for a format that has several; NULL: the default */
 };
 
-/* Where it goes. */
+/* The destination of an export. */
 struct export_sink {
   void *data;
-  int (*write)(void *data, const void *bytes, size_t size); /* all of it: 0, or -errno */
+  int (*write)(void *data, const void *bytes, size_t size); /* writes all bytes; returns 0, or -errno */
   /* Overwrites bytes that were written before; the new bytes do not reach beyond them. Returns as above; -ESPIPE: the
    * sink cannot do that, for example a pipe. May be NULL. */
   int (*rewrite)(void *data, uint64_t offset, const void *bytes, size_t size);
@@ -73,7 +73,7 @@ struct export_job {
   uint64_t branches;              /* branches read so far */
   char message[EXPORT_MESSAGE];   /* why it failed, if the error alone does not say it; or a warning */
   struct analysis_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
-  struct text text;               /* the rest is export.c's: what has not been written yet */
+  struct text text;               /* private to export.c: text that has not been written yet */
   struct analysis_calls_filter *calls_filter;
   int error;
 };
@@ -110,8 +110,8 @@ void export_u32(struct export_job *job, uint32_t value);
 void export_u64(struct export_job *job, uint64_t value);
 void export_json(struct export_job *job, const char *string); /* quoted; "null" for NULL */
 
-/* Overwrites bytes that were written before, for a header that is known last; with a size of 0, asks if that can be
- * done. Returns 0, -ESPIPE if it cannot, or another error, which is kept. */
+/* Overwrites bytes that were written before, for a header that is known last. A size of 0 only asks whether this is
+ * possible. Returns 0, -ESPIPE if it cannot, or another error, which is kept. */
 int export_rewrite(struct export_job *job, uint64_t offset, const void *bytes, size_t size);
 
 /* Fails because there is nothing to export. Returns LB_E_NO_ENTRY; the message is kept. */
@@ -120,7 +120,7 @@ int export_fail(struct export_job *job, const char *format, ...) __attribute__((
 /* Warns the user although the export is written. Only the last warning is kept. */
 void export_warn(struct export_job *job, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Is something of this file, or at this location, wanted? */
+/* Is any code of this file, or the code at this location, wanted? */
 bool export_has_file(const struct export_job *job, uint32_t file);
 bool export_has_location(const struct export_job *job, const struct analysis_location *location);
 

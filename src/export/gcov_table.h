@@ -22,9 +22,9 @@ enum gcov_kind {
 struct gcov_item {
   uint32_t parent; /* instance; 0: the root of all */
   uint8_t kind;
-  uint32_t offset;   /* lines behind the function's own */
+  uint32_t offset;   /* lines after the function's own */
   uint32_t name;     /* string; of a line 0 */
-  uint32_t instance; /* of what is inlined; else 0 */
+  uint32_t instance; /* of the inlined function; else 0 */
   uint64_t count;
 };
 
@@ -41,7 +41,7 @@ struct gcov_table {
 /* The number of a string, which is kept. Returns 0, or -ENOMEM. */
 int gcov_string(struct gcov_table *table, const char *string, uint32_t *ret_number);
 
-/* Finds the item with the parent, kind, offset and name of `key`, or adds it. It is good until the next call. Returns
+/* Finds the item with the parent, kind, offset and name of `key`, or adds it. It is valid until the next call. Returns
  * NULL without memory. */
 struct gcov_item *gcov_item(struct gcov_table *table, const struct gcov_item *key);
 

@@ -10,7 +10,7 @@
 #include "export/export.h"
 
 struct lcov_line {
-  const char *file; /* path; good as long as names, as all strings here */
+  const char *file; /* path; valid as long as names, as all strings here */
   unsigned line;
   uint64_t executed;
   bool is_wanted; /* its module is wanted */
@@ -43,12 +43,12 @@ struct lcov {
 /* Does the system own a file with this path? */
 bool lcov_is_system(const char *path);
 
-/* Sorts the three by file and line. Entries of one source that come from several units are merged: lines, functions by
- * name, and the branches of a line in their order; inlined copies stay separate branches. Lines that are not wanted are
- * removed (lcov_sort.c). */
+/* Sorts the three lists by file and line. Entries of one source that come from several units are merged: lines,
+ * functions by name, and the branches of a line in their order; inlined copies stay separate branches. Lines that are
+ * not wanted are removed (lcov_sort.c). */
 void lcov_sort(struct lcov *lcov);
 
-/* Fills the three, sorted. Returns 0, LB_E_NO_ENTRY after export_fail, or -ENOMEM. */
+/* Fills the three lists and sorts them. Returns 0, LB_E_NO_ENTRY after export_fail, or -ENOMEM. */
 int lcov_collect(struct export_job *job, struct lcov *lcov);
 
 void lcov_done(struct lcov *lcov);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * From a trace to samples. A sample ends when it is full, when a branch is missing after it, and when something is
+ * Converts a trace to samples. A sample ends when it is full, when a branch is missing after it, and when something is
  * mapped, because its addresses refer to the earlier mappings.
  */
 #include "export/perf_feed.h"
@@ -80,7 +80,8 @@ static void space_flush(struct perf_feed *feed, struct export_job *job, uint32_t
       stream_flush(feed, job, &feed->streams[feed->pending[i]]);
 }
 
-/* Lists a stream that has branches that were not given yet, or will have. Returns 0, or -ENOMEM. */
+/* Adds a stream to the list of those that have, or will have, branches that were not given yet. Returns 0, or
+ * -ENOMEM. */
 static int stream_list(struct perf_feed *feed, struct perf_stream *stream)
 {
   uint32_t *added;

@@ -23,7 +23,7 @@ struct perf_branch {
 };
 
 struct perf_stream {
-  bool is_begun;   /* the writer was told of it */
+  bool is_begun;   /* it was announced to the writer */
   bool is_pending; /* it may have branches in `branches` */
   uint32_t space, process, thread;
   char name[16];
@@ -32,7 +32,7 @@ struct perf_stream {
   struct perf_branch *branches; /* in the order in which they were taken */
 };
 
-/* Where it goes. */
+/* The functions that receive the samples. */
 struct perf_writer {
   bool is_single; /* samples do not name their process: whenever another process runs, its modules are given again */
   /* A thread begins; `is_first`: the first of a program, which has mapped nothing yet. May be NULL. */
@@ -47,7 +47,7 @@ struct perf_writer {
 #define PERF_SPACES 4096u /* chains */
 
 struct perf_module {
-  struct lb_trace_module module; /* its pointers lead to copies */
+  struct lb_trace_module module; /* its pointers point to copies */
   uint32_t next;                 /* next in the same chain; for an unused one, the next unused one */
   size_t bytes;
 };
@@ -78,7 +78,7 @@ struct perf_feed {
   const struct perf_writer *writer;
   struct perf_stream *streams;
   size_t stream_count, stream_capacity;
-  struct perf_image *images; /* what each process runs now */
+  struct perf_image *images; /* the current program of each process */
   size_t image_count, image_capacity;
   uint32_t *pending; /* numbers of streams */
   size_t pending_count, pending_capacity;

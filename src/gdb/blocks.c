@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Converts branches to blocks: from the target of one branch to the next branch. gdb takes the last instruction of all
- * as the one that comes next.
+ * Converts branches to blocks: from the target of one branch to the next branch. gdb regards the very last instruction
+ * as the one to be executed next.
  */
 #include "gdb/blocks.h"
 

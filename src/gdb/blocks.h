@@ -17,13 +17,13 @@ typedef size_t gdb_code_function(void *data, uint64_t address, uint8_t *bytes, s
 
 struct gdb_blocks {
   gdb_code_function *code;
-  void *data;             /* handed to `code` */
+  void *data;             /* passed to `code` */
   struct gdb_block *list; /* in their order */
   size_t count, capacity;
   bool has_begin; /* a block has begun, */
   uint64_t begin; /* here */
   bool is_32;     /* outside 64-bit mode */
-  /* what gdb is reading of them: */
+  /* the read position of gdb: */
   size_t next; /* blocks before this index are still to be read */
   bool is_delta;
 };

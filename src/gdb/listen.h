@@ -13,16 +13,16 @@ struct gdb_connection {
   struct gdb_io io; /* for gdb_serve */
 };
 
-/* Is it a number of a port, or unix:PATH? */
+/* Is this a port number, or unix:PATH? */
 bool gdb_listen_is_place(const char *place);
 
 /* Waits for one gdb, on 127.0.0.1:PORT or the socket unix:PATH, and says on stderr where it waits. Only the owner may
- * use the socket, which is removed afterwards. Returns 0, or negative after a complaint. */
+ * use the socket, which is removed afterwards. Returns 0, or negative after a message. */
 int gdb_listen(const char *place, struct gdb_connection *ret_connection);
 
 /* The same in two steps, for callers that start gdb in between; prints only errors. `gdb_listener_accept` waits as long
  * as the process `pid` runs, and does not reap it; it closes the listener in any case. Both return 0, or negative after
- * a complaint. */
+ * a message. */
 struct gdb_listener {
   int fd;
   const char *path; /* of a socket in the file system; NULL: none */
@@ -33,8 +33,8 @@ int gdb_listener_open(const char *place, struct gdb_listener *ret_listener);
 void gdb_listener_announce(const struct gdb_listener *listener);
 int gdb_listener_accept(struct gdb_listener *listener, int pid, struct gdb_connection *ret_connection);
 
-/* For callers that keep listening: accepts one gdb, if it connects within so many milliseconds. Returns 1; 0: none
- * connected; or -errno. */
+/* For callers that keep listening: accepts one gdb, if it connects within `milliseconds`. Returns 1; 0: none connected;
+ * or -errno. */
 int gdb_listener_take(const struct gdb_listener *listener, int milliseconds, struct gdb_connection *ret_connection);
 void gdb_listener_close(struct gdb_listener *listener);
 

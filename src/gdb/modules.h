@@ -19,7 +19,7 @@ struct gdb_module {
   uint64_t address, size, offset; /* of its first piece */
   uint8_t build_id[LB_TRACE_BUILD_ID_MAX];
   size_t build_id_size;
-  /* when it was opened: */
+  /* The members below are set when it is opened. */
   const uint8_t *bytes; /* NULL: it cannot be used */
   size_t bytes_size;
   bool is_wide;  /* 64-bit */
@@ -34,10 +34,10 @@ struct gdb_modules {
   const struct analysis_files *files;
 };
 
-/* A module of the address space comes or goes. Returns 0, or -ENOMEM. */
+/* Adds a module that was mapped, or removes one that was unmapped. Returns 0, or -ENOMEM. */
 int gdb_modules_add(struct gdb_modules *modules, const struct lb_trace_module *module);
 
-/* Opens the files. One that cannot be used is left out; `files` must stay good. */
+/* Opens the files. One that cannot be used is left out; `files` must stay valid. */
 void gdb_modules_open(struct gdb_modules *modules, const struct analysis_files *files);
 void gdb_modules_done(struct gdb_modules *modules);
 

@@ -18,10 +18,10 @@ enum remote_event {
 
 struct remote {
   const struct gdb_io *io;
-  bool is_quiet; /* no "+" and "-" any more */
+  bool is_quiet; /* "+" and "-" are no longer sent */
   bool is_gone;
   bool has_begun;      /* the first byte was one of gdb's */
-  uint8_t input[4096]; /* of which are not yet used: */
+  uint8_t input[4096]; /* bytes received; those not used yet: */
   size_t at, count;
   char packet[GDB_PACKET_MAX + 1]; /* the last packet, without escapes; ended by a zero */
   size_t size;
@@ -37,14 +37,14 @@ int remote_receive(struct remote *remote);
 /* Sends a packet. Returns 0; -errno; -ENOMEM. */
 int remote_send(struct remote *remote, const char *bytes, size_t size);
 
-/* Has Ctrl-C come, or a packet, or is the other side gone? Does not wait. */
+/* Has Ctrl-C or a packet arrived, or has the other side closed? Does not wait. */
 bool remote_interrupted(struct remote *remote);
 
 /* The value of a hexadecimal digit, or -1. */
 int hex_digit(char letter);
 
-/* A hexadecimal number at `*at`, which is moved behind it. Returns false if there is none, or it has more than 16
- * digits. */
+/* Takes a hexadecimal number at `*at`, which then points after it. Returns false if there is none, or it has more than
+ * 16 digits. */
 bool hex_take(const char **at, uint64_t *ret_value);
 
 /* Bytes as two digits each. `hex_get` takes `size` bytes and returns false if there are not as many digits. */

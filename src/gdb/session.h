@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The inside of a session: what all commands share. session.c has the loop and resumes the target, session_state.c has
- * registers, memory and breakpoints, session_query.c queries and objects that are read as a whole, btrace.c the branch
- * trace.
+ * Internals of a session: declarations that all commands share. session.c has the loop and resumes the target,
+ * session_state.c has registers, memory and breakpoints, session_query.c queries and objects that are read as a whole,
+ * btrace.c the branch trace.
  */
 #ifndef GDB_SESSION_H
 #define GDB_SESSION_H
@@ -32,7 +32,7 @@ struct gdb_session {
   struct btrace btrace;
   bool is_over;
   enum gdb_end end;
-  int error; /* negative: the session cannot go on */
+  int error; /* negative: the session cannot continue */
 };
 
 /* ---- answers ---- */
@@ -41,7 +41,7 @@ void reply_add(struct gdb_session *session, const char *format, ...) __attribute
 void reply_hex(struct gdb_session *session, const void *bytes, size_t size);
 void reply_ok(struct gdb_session *session);
 
-/* "E" and a number, as gdb wants it: positive, of two digits. `error` is negative. */
+/* Replies "E" and a number as gdb expects it: positive, of two digits. `error` is negative. */
 void reply_error(struct gdb_session *session, int error);
 
 /* Remembers the first error. */

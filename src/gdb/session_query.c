@@ -94,7 +94,7 @@ static bool transfer_is_there(const struct gdb_session *session, const struct tr
   return transfer->make || (target->object && target->objects & 1u << transfer->object);
 }
 
-/* Makes the object anew when its start is asked for; gdb reads one object after the other. */
+/* Makes the object again when gdb reads its start; gdb reads one object after the other. */
 static int transfer_make(struct gdb_session *session, const struct transfer *transfer)
 {
   const struct gdb_target *target = session->target;

@@ -94,8 +94,8 @@ enum gdb_stop_kind {
   GDB_BREAK,   /* at a breakpoint; RIP is its address */
   GDB_WATCH,   /* a watchpoint's `address` was written, read, or either: `point` is which kind it is */
   GDB_EXITED,  /* it is gone: `signal` is its exit status */
-  GDB_KILLED,  /* it is gone: by `signal` */
-  GDB_ENDED,   /* the record ends here, and the target cannot go on. gdb gives up stepping, and says so */
+  GDB_KILLED,  /* it is gone: `signal` killed it */
+  GDB_ENDED,   /* the recording ends here, and the target cannot continue. gdb stops stepping, and tells the user */
 };
 
 enum gdb_point { /* the numbers are the protocol's */
@@ -118,7 +118,7 @@ struct gdb_stop {
 struct gdb_session;
 
 struct gdb_resume {
-  uint64_t thread; /* that goes on, or steps while the others go on; 0: all */
+  uint64_t thread; /* the thread that continues, or steps while the others continue; 0: all */
   bool is_step;    /* one instruction */
   unsigned signal; /* to deliver to it, as gdb numbers signals; 0: none */
   struct gdb_session *session;
@@ -142,7 +142,7 @@ unsigned gdb_signal(int number);
 
 struct gdb_thread {
   uint64_t id;      /* from 1 to 2^62 */
-  const char *name; /* "": none. Good until the next call */
+  const char *name; /* "": none. Valid until the next call */
 };
 
 /* Things that gdb reads as a whole. */
@@ -162,13 +162,13 @@ struct gdb_block {
 
 enum gdb_history {
   GDB_HISTORY_ALL,
-  GDB_HISTORY_NEW,   /* all, if there is anything that was not read yet; else nothing */
-  GDB_HISTORY_DELTA, /* what came since it was last read. Its oldest block has begin 0: it continues where the last
-                        block that was read ended. Nothing new: one block from 0 to RIP */
+  GDB_HISTORY_NEW,   /* all, if some of it was not read yet; else nothing */
+  GDB_HISTORY_DELTA, /* the part since it was last read. Its oldest block has begin 0: it continues where the last block
+                        that was read ended. Nothing new: one block from 0 to RIP */
 };
 
 struct gdb_target {
-  void *data;        /* handed to the functions */
+  void *data;        /* passed to the functions */
   unsigned features; /* enum gdb_feature */
   const char *osabi; /* as gdb names it: "GNU/Linux"; NULL: none */
 
@@ -195,25 +195,25 @@ struct gdb_target {
    * writes breakpoints into memory itself; or negative. */
   int (*point)(void *data, bool is_set, enum gdb_point kind, uint64_t address, uint64_t size);
 
-  /* Why it is stopped now. */
+  /* Gets the reason why it is stopped now. */
   void (*stop)(void *data, struct gdb_stop *ret_stop);
 
   /* Resumes the target until it stops again. Returns 0, or negative: it could not. NULL: it stays where it is. */
   int (*resume)(void *data, const struct gdb_resume *resume, struct gdb_stop *ret_stop);
 
-  /* `monitor COMMAND`: appends what gdb shall print, of any size. Returns 0; negative: the command failed, the text
-   * says how. */
+  /* `monitor COMMAND`: appends the text that gdb prints, of any size. Returns 0, or negative if the command failed; the
+   * text then says why. */
   int (*monitor)(void *data, const char *command, struct text *output);
 
-  /* Appends it. Returns 0; -ENOENT: there is none; or negative. */
-  unsigned objects; /* 1 << enum gdb_object: those that there may be */
+  /* Appends an object. Returns 0; -ENOENT: there is none; or negative. */
+  unsigned objects; /* 1 << enum gdb_object: those that may exist */
   int (*object)(void *data, enum gdb_object object, struct text *content);
 
   /* The branch trace of a thread. `history_is_on`: is it being recorded? Asked at connect: gdb then switches `record
-   * btrace` on by itself. `history_enable` switches. `history_begin` goes to its end, for `history_next` to give block
-   * after block, the newest first, which ends at RIP; a block that begins behind its end stands for a gap, of which gdb
+   * btrace` on by itself. `history_enable` switches. `history_begin` goes to its end. `history_next` then gives block
+   * after block, the newest first, which ends at RIP. A block that begins after its end stands for a gap, of which gdb
    * warns. All return 0, or negative; `begin` returns -EOPNOTSUPP for an enum gdb_history that it does not support: gdb
-   * then asks for more. `next` returns 1, or 0 past the oldest. NULL, all of them: there is none. */
+   * then asks for more. `next` returns 1, or 0 past the oldest. If there is no branch trace, all of them are NULL. */
   bool (*history_is_on)(void *data, uint64_t thread);
   int (*history_enable)(void *data, uint64_t thread, bool is_on);
   int (*history_begin)(void *data, uint64_t thread, enum gdb_history which);
@@ -228,7 +228,7 @@ int gdb_xml_add(struct text *text, const char *string);
 
 /* The connection to gdb. */
 struct gdb_io {
-  void *data; /* handed to the functions */
+  void *data; /* passed to the functions */
   /* Waits for bytes. Returns how many there are, at most `size`; 0: gdb is gone; or -errno. */
   ssize_t (*read)(void *data, void *bytes, size_t size);
   /* All of them. Returns 0, or -errno. */
@@ -239,9 +239,9 @@ struct gdb_io {
 
 enum gdb_end {
   GDB_END_GONE,     /* the connection ended */
-  GDB_END_DETACHED, /* gdb detached: the target goes on */
+  GDB_END_DETACHED, /* gdb detached: the target continues */
   GDB_END_KILLED,   /* gdb wants the target to end */
-  GDB_END_STRANGER, /* the client does not speak gdb's remote protocol: nothing was done for it */
+  GDB_END_STRANGER, /* the client does not use gdb's remote protocol: nothing was done for it */
 };
 
 /* Can gdb's remote protocol begin with this byte? A browser, for example, begins with the name of a method. */

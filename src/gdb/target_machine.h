@@ -30,15 +30,15 @@ struct gdb_machine_history {
   uint64_t begin, begin_bits; /* where the block before list[0] begins */
   uint64_t retired;           /* at the newest branch */
   uint64_t read_count,
-    read_at; /* what gdb has read: number of branches since it was switched on, and the address behind them */
+    read_at; /* what gdb has read: number of branches since recording was switched on, and the address after them */
   bool is_read;
-  /* what gdb is reading: */
+  /* the read position of gdb: */
   size_t next, last; /* branches before `next` are still to be read, down to `last` */
   bool is_delta, is_gap;
-  bool is_cut; /* of the newest block that is left, only the part that ends here is: */
+  bool is_cut; /* only a part of the newest remaining block is left, which ends here: */
   uint64_t cut_end;
   uint64_t first_begin;       /* is_delta: where the oldest begins */
-  uint64_t end_count, end_at; /* what gdb then has */
+  uint64_t end_count, end_at; /* what gdb has read after that */
   uint8_t bits;               /* of the code that gdb can read */
 };
 
@@ -71,7 +71,7 @@ struct gdb_machine {
   struct gdb_connection connection;
   bool is_attached, is_waited, is_over;
   struct gdb_stop stop;
-  bool is_at_exception; /* the exception was shown, and is delivered when the machine goes on */
+  bool is_at_exception; /* the exception was shown, and is delivered when the machine continues */
   uint32_t catches;     /* exceptions that are shown: 1 << vector */
   enum gdb_machine_architecture wanted;
   enum gdb_architecture told; /* the architecture that gdb was told */
@@ -84,7 +84,7 @@ struct gdb_machine {
 /* ---- serving it (target_machine_serve.c) ---- */
 
 /* Listens where --gdb says and becomes the session's debugger; with --wait, waits for the first gdb. `kernel`, which
- * may have no bytes, is the kernel that the machine starts. Returns 0, or negative after a complaint. */
+ * may have no bytes, is the kernel that the machine starts. Returns 0, or negative after a message. */
 int gdb_machine_open(struct machine_session *session, const struct machine_file *kernel, struct gdb_machine **ret_gdb);
 void gdb_machine_close(struct gdb_machine *gdb); /* takes NULL */
 

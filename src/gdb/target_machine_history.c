@@ -44,7 +44,7 @@ static void history_add(struct gdb_machine_history *history, uint64_t from, uint
   if (history->count >= history->most)
     history_drop(history);
   list = array_grow(history->list, sizeof(*list), history->count, &history->capacity);
-  if (!list) { /* without memory it goes on with the present room */
+  if (!list) { /* without memory, it continues with the present capacity */
     history->most = history->count > 2 ? history->count : 2;
     history->is_short = true;
     if (history->count < 2)

@@ -75,8 +75,8 @@ static bool way_is_ready(void *data)
   return io->is_ready(io->data);
 }
 
-/* A gdb that was started with a 64-bit kernel accepts only the description of 64-bit mode, whatever mode the kernel
- * begins in. */
+/* A gdb that was started with a 64-bit kernel accepts only the description of 64-bit mode, regardless of the mode in
+ * which the kernel begins. */
 static bool kernel_is_64(const struct machine_session *session, const struct machine_file *kernel)
 {
   struct machine_image image = {kernel->bytes, kernel->size};

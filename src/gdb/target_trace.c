@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A trace as gdb's target. It is stopped at its end. Only RIP is known of the registers, and only executed code and the
- * contents of its files of the memory. gdb itself moves in the history.
+ * A trace as gdb's target. It is stopped at its end. Of the registers only RIP is known, and of the memory only
+ * executed code and the contents of its files. gdb itself moves in the history.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -36,11 +36,11 @@ struct gdb_trace {
   struct gdb_modules modules;
   struct gdb_blocks blocks; /* of one of them: */
   uint64_t loaded;          /* its id; 0: none */
-  uint64_t branches;        /* from which the blocks were made */
+  uint64_t branches;        /* number of branches from which the blocks were made */
 };
 
 /* Opens a trace and chooses the thread with the number `stream`; LB_TRACE_ALL: the one that died, or the first. Returns
- * 0, or negative after a complaint. */
+ * 0, or negative after a message. */
 int gdb_trace_open(struct gdb_trace *trace, const char *name, uint32_t stream, uint64_t tail);
 
 /* Closes it, also after a failure. Returns as trace_input_close. */
@@ -49,7 +49,7 @@ int gdb_trace_close(struct gdb_trace *trace);
 /* The thread with gdb's `id`; its end is known then. NULL: there is none, or it cannot be read. */
 struct gdb_trace_thread *gdb_trace_find(struct gdb_trace *trace, uint64_t id);
 
-/* Makes `blocks` those of a thread. Returns 0, or negative. */
+/* Fills `blocks` with those of a thread. Returns 0, or negative. */
 int gdb_trace_load(struct gdb_trace *trace, struct gdb_trace_thread *thread);
 
 /* The bytes at an address of the process that do not change: code, and constants. Returns how many there are, at most

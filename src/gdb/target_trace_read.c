@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading a trace for gdb. Its description is read once. The last branches of a thread are read when gdb asks for them:
- * a trace may have thousands of threads, and gdb looks at few.
+ * Reads a trace for gdb. Its description is read once. The last branches of a thread are read when gdb asks for them: a
+ * trace may have thousands of threads, and gdb looks at few.
  */
 #include "gdb/target_trace.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Finds out what this host is and which of its real branch-recording facilities can be used, from CPUID, the kernel's
- * files, perf_event_open and ptrace. Nothing is switched on and no register is written for that. live.h uses the
- * facilities: it reads the LBR stack through the msr device, and switches it on. All access to the system goes through
- * struct hardware_system, so that a test can simulate any machine.
+ * files, perf_event_open and ptrace. This switches nothing on and writes no register. live.h uses the facilities: it
+ * reads the LBR stack through the msr device, and switches it on. All access to the system goes through struct
+ * hardware_system, so that a test can simulate any machine.
  */
 #ifndef HARDWARE_HARDWARE_H
 #define HARDWARE_HARDWARE_H
@@ -20,7 +20,7 @@
 
 /* ---- the way to the system ---- */
 
-/* Which event hardware.perf_open is to try. */
+/* The event that perf_open of struct hardware_system tries to open. */
 enum hardware_event {
   HARDWARE_EVENT_CYCLES,        /* a hardware counter, user mode only */
   HARDWARE_EVENT_BRANCH_STACK,  /* the same, each sample with a branch stack */
@@ -29,7 +29,7 @@ enum hardware_event {
   HARDWARE_EVENT_PT,            /* likewise */
 };
 
-/* How often a tracee stopped in the trial loop of blockstep.c. */
+/* The stops of a tracee in the trial loop of blockstep.c. */
 struct hardware_steps {
   unsigned stops;        /* seen */
   unsigned branches;     /* taken branches in the loop: the number of stops if stepping by branches works */
@@ -37,8 +37,8 @@ struct hardware_steps {
 };
 
 struct hardware_system {
-  void *data; /* handed to every function */
-  /* CPUID: EAX, EBX, ECX, EDX. Not asked for leaves past the last one that the CPU has. */
+  void *data; /* passed to every function */
+  /* CPUID: EAX, EBX, ECX, EDX. Not called for leaves past the last one that the CPU has. */
   void (*cpuid)(void *data, uint32_t leaf, uint32_t subleaf, uint32_t ret_value[4]);
   /* The first bytes of a small text file, as a string. Returns its length, or -errno. */
   int (*file_read)(void *data, const char *path, char *buffer, size_t size);
@@ -74,7 +74,7 @@ const char *hardware_facility_title(unsigned facility);
 enum hardware_verdict {
   HARDWARE_YES,
   HARDWARE_PARTLY,  /* usable with the limits that `reason` gives */
-  HARDWARE_PERHAPS, /* cannot be found out */
+  HARDWARE_PERHAPS, /* cannot be determined */
   HARDWARE_NO,
 };
 
@@ -83,7 +83,7 @@ const char *hardware_verdict_word(unsigned verdict); /* "yes", "partly", "perhap
 struct hardware_finding {
   uint8_t verdict; /* enum hardware_verdict */
   char reason[192];
-  const char *advice; /* what the user can do about it; "" when nothing is to be done or can be */
+  const char *advice; /* what the user can do about it; "" if nothing needs to, or can, be done */
 };
 
 enum hardware_cpuid_field {
@@ -93,7 +93,7 @@ enum hardware_cpuid_field {
   HARDWARE_CPUID_FIELDS,
 };
 
-/* Where a field of CPUID lies. */
+/* The position of a field of CPUID. */
 struct hardware_cpuid_place {
   const char *name;
   const char *meaning;

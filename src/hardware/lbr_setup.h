@@ -22,11 +22,12 @@ struct lbr_setup {
 enum lbr_rings { LBR_RINGS_ALL, LBR_RINGS_USER, LBR_RINGS_KERNEL };
 
 /* The value of the filter register for a real processor, without the enable bit that architectural LBR has there.
- * `rings` applies, unless the filter names rings itself; `has_kernel` is ignored. 0 on a CPU without filters.
- * Complains, also if the CPU cannot filter by ring. Returns 0 or negative. */
+ * `rings` applies, unless the filter names rings itself; `has_kernel` is ignored. 0 on a CPU without filters. Reports
+ * errors by message(), also if the CPU cannot filter by ring. Returns 0 or negative. */
 int lbr_setup_filter(const struct lbr_setup *setup, enum lbr_rings rings, uint64_t *ret_value);
 
-/* Makes a recorder whose LBR stack is on. Complains. Returns 0 or negative; the recorder is freed with free(). */
+/* Makes a recorder whose LBR stack is on. Reports errors by message(). Returns 0 or negative; the recorder is freed
+ * with free(). */
 int lbr_setup_new(const struct lbr_setup *setup, struct lb_recorder **ret_recorder);
 
 /* A BTS buffer in memory: of `size` records, circular. */
@@ -37,8 +38,8 @@ struct lbr_bts {
   unsigned char area[0x100]; /* the DS management area */
 };
 
-/* Makes a recorder that stores branches in the buffer, which must stay where it is. Complains. Returns 0 or negative;
- * lbr_bts_done in either case. */
+/* Makes a recorder that stores branches in the buffer, which must stay where it is. Reports errors by message().
+ * Returns 0 or negative; lbr_bts_done in either case. */
 int lbr_setup_bts(const struct lbr_setup *setup, struct lbr_bts *bts, struct lb_recorder **ret_recorder);
 void lbr_bts_done(struct lbr_bts *bts);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Explains why the registers of a processor cannot be accessed, with one piece of advice. The errors are those of
- * Linux' arch/x86/kernel/msr.c: open gives EPERM without CAP_SYS_RAWIO and ENXIO for a processor that is offline; a
- * read gives EIO for #GP; a write EPERM under lockdown or with allow_writes=off.
+ * Explains why the registers of a processor cannot be accessed, and advises the user. The errors are those of Linux'
+ * arch/x86/kernel/msr.c: open gives EPERM without CAP_SYS_RAWIO and ENXIO for a processor that is offline; a read gives
+ * EIO for #GP; a write EPERM under lockdown or with allow_writes=off.
  */
 #include <errno.h>
 #include <stdarg.h>

@@ -18,7 +18,7 @@ struct hardware_registers {
   int (*write)(void *data, uint32_t msr, uint64_t value);
 };
 
-/* A register that was changed: which of its bits, what they were and what they are since. */
+/* A register that was changed: the changed bits, their old and their new values. */
 struct hardware_change {
   uint32_t msr;
   uint64_t mask, before, after;
@@ -28,7 +28,7 @@ struct hardware_change {
 
 #define HARDWARE_CHANGES_MAX 8
 
-/* Starts as all zero but for `registers`. */
+/* Starts as all zero except for `registers`. */
 struct hardware_undo {
   const struct hardware_registers *registers;
   volatile sig_atomic_t count;

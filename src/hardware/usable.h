@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The verdicts, one function for each group of facilities. Each sets findings of `host`; probe.c calls them in this
- * order, since later ones look at what earlier ones found.
+ * order, since later ones use the findings of earlier ones.
  */
 #ifndef HARDWARE_USABLE_H
 #define HARDWARE_USABLE_H
@@ -16,8 +16,8 @@ void usable_bts(const struct hardware_system *system, struct hardware_host *host
 void usable_perf(const struct hardware_system *system, struct hardware_host *host);
 void usable_block_step(const struct hardware_system *system, struct hardware_host *host);
 
-/* Why the kernel forbids writing registers through the msr device, and what to do about it; NULL: it allows it, as far
- * as its files tell. */
+/* Returns why the kernel forbids writing registers through the msr device, and what to do about it; NULL if it allows
+ * that, as far as its files tell. */
 const char *usable_msr_forbidden(const struct hardware_system *system, const char **ret_advice);
 
 /* Sets one finding; for the files of this folder. */

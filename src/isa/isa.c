@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Zydis behind a few functions. See isa.h.
+ * A few functions over Zydis. See isa.h.
  */
 #include <assert.h>
 
@@ -20,8 +20,8 @@ static const struct {
   [ISA_64] = {ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64},
 };
 
-/* Zydis 4.0 takes SIB base 5 with mod 0 for R13D when REX.B is set and addresses have 32 bits; it means no base and a
- * displacement (SDM vol. 2, table 2-3, whatever REX.B is). */
+/* With REX.B and 32-bit addresses, Zydis 4.0 decodes SIB base 5 with mod 0 as R13D. Whatever REX.B is, it means no base
+ * and a displacement (SDM vol. 2, table 2-3). */
 static void repair_base(struct isa_instruction *instruction)
 {
   const ZydisDecodedInstruction *code = &instruction->code;
@@ -94,7 +94,7 @@ int isa_branch_kind(const struct isa_instruction *instruction)
   bool is_far = code->meta.branch_type == ZYDIS_BRANCH_TYPE_FAR;
   bool is_relative = code->operand_count_visible && instruction->operands[0].type == ZYDIS_OPERAND_TYPE_IMMEDIATE;
   if (code->meta.isa_ext == ZYDIS_ISA_EXT_RTM)
-    return -1; /* XBEGIN, XEND, XABORT: what jumps is the abort */
+    return -1; /* XBEGIN, XEND, XABORT: the abort jumps, not the instruction */
   switch (code->meta.category) {
   case ZYDIS_CATEGORY_COND_BR:
     return LB_BRANCH_JCC;

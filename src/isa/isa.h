@@ -35,7 +35,8 @@ struct isa_instruction {
 int isa_decode(enum isa_mode mode, bool is_amd, const void *bytes, size_t size,
                struct isa_instruction *ret_instruction);
 
-/* The enum lb_branch_kind of an instruction that may jump (taken or not), or -1 for one that goes on with the next. */
+/* The enum lb_branch_kind of an instruction that may jump (taken or not), or -1 for one that always continues with the
+ * next. */
 int isa_branch_kind(const struct isa_instruction *instruction);
 
 /* Intel syntax, with absolute branch targets for an instruction at `address`. Returns 0, or LB_E_NO_INSTRUCTION. */

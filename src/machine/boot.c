@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What the machine starts with: boot sectors, flat bytes, kernels (multiboot.c, linux.c); INT 18h, INT 19h and resets.
- * Nothing here runs while the processor does: services ask for it, the run loop does it.
+ * Starts the machine from boot sectors, flat bytes or kernels (multiboot.c, linux.c); INT 18h, INT 19h and resets.
+ * Nothing here runs while the processor runs: services request it, and the run loop does it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -84,7 +84,7 @@ bool boot_resume(struct machine *machine)
     return false;
   board_out(machine->board, 0x70, 1, 0x0F);
   board_out(machine->board, 0x71, 1, 0);
-  if (machine->wants_cpu_reset) /* INIT has left the MSRs as they were, and the way through the firmware keeps them */
+  if (machine->wants_cpu_reset) /* INIT has left the MSRs unchanged, and a resume through the firmware keeps them */
     cpu_reset(machine->cpu, true);
   machine->wants_reset = machine->wants_cpu_reset = false;
   uint8_t vector[4] = {0};
@@ -157,7 +157,7 @@ void start_apply(struct machine *machine)
   switch (machine->start.kind) {
   case START_KERNEL:
     if (kernel_load(machine, &machine->start, NULL) < 0)
-      boot_drives(machine); /* it was loaded once; only memory for its list of modules can be missing now */
+      boot_drives(machine); /* the kernel was loaded before: only memory for its list of modules can be missing */
     break;
   case START_FLAT:
     flat_apply(machine);
@@ -167,7 +167,7 @@ void start_apply(struct machine *machine)
   }
 }
 
-/* The machine as it was just after machine_new. */
+/* Restores the machine's state just after machine_new. */
 static void machine_refresh(struct machine *m)
 {
   if (m->is_started)
@@ -194,7 +194,7 @@ static int kernel_take(struct machine *m, const struct machine_image *kernel, st
   return LB_E_BAD_IMAGE;
 }
 
-/* Modules share the guest's memory: each may unpack to what the ones before it have left. */
+/* Modules share the guest's memory: each may unpack to at most what the earlier ones have left. */
 static int module_take(struct machine *m, const struct machine_image *module, const char *name, struct start *start,
                        const char **ret_why)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The wires: what a processor asks of the board (struct cpu_bus) and what the board does to the processors and to the
- * world (struct board_host). Two things are decided here: what addresses without memory or device read as, and A20.
+ * Connects the processors to the board (struct cpu_bus), and the board to the processors and the outside world (struct
+ * board_host). Two things are decided here: the value that addresses without memory or device read as, and A20.
  */
 #include "machine/firmware.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- from a processor to the board ---- */
 
-/* The machine of this processor. The board is told which processor calls. */
+/* Returns the machine of this processor, and tells the board which processor calls. */
 static struct machine *bus_machine(void *data)
 {
   const struct wire *wire = data;
@@ -32,7 +32,7 @@ static void bus_out(void *data, uint16_t port, unsigned size, uint32_t value)
   board_out(m->board, port, size, value);
 }
 
-/* Addresses of no device: all ones, as an open bus reads. */
+/* Addresses without a device read as all ones, like an open bus. */
 static uint64_t bus_read(void *data, uint64_t address, unsigned size)
 {
   struct machine *m = bus_machine(data);
@@ -197,10 +197,11 @@ static void host_a20(void *data, bool is_open)
     return;
   m->memory.a20_mask = mask;
   for (unsigned i = 0; i < m->cpu_count; i++)
-    cpu_changed(m->cpus[i]); /* translations hold physical addresses behind the gate */
+    cpu_changed(m->cpus[i]); /* translations hold physical addresses after the A20 gate */
 }
 
-/* The run loop makes the reset later: it also resets the device that asks for it, which is in the middle of a call. */
+/* The run loop performs the reset later: the reset includes the device that requests it, which is in the middle of a
+ * call. */
 static void host_reset(void *data)
 {
   struct machine *m = data;

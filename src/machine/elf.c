@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * ELF kernels of 32 and 64 bits: which segments go where, and the symbols for those who ask. System V ABI, chapters 4
- * and 5. Both classes are read into one form first.
+ * ELF kernels of 32 and 64 bits: the addresses of segments, and the symbols for kernels that use them. System V ABI,
+ * chapters 4 and 5. Both classes are read into one form first.
  */
 #include <elf.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 #define SECTIONS_MAX 4096u
 
-/* What is used of either class. */
+/* The fields that are used of a header of either class. */
 struct header {
   uint64_t entry, phoff, shoff;
   uint32_t phentsize, phnum, shentsize, shnum, shstrndx;
@@ -101,15 +101,15 @@ static const char *segment_check(const struct machine_image *image, const struct
   return NULL;
 }
 
-/* The entry is a virtual address: the segment that holds it says where that is. */
+/* The entry is a virtual address: the segment that holds it gives its physical address. */
 static void plan_entry(struct plan *plan, const struct header *header, const struct segment *s)
 {
   if (header->entry >= s->vaddr && header->entry - s->vaddr < s->memsz)
     plan->entry = header->entry - s->vaddr + s->paddr;
 }
 
-/* Linkers give the ELF headers a segment of their own, a page below the text: that of a kernel at 1 MiB falls on the
- * firmware. A write to the ROM has no effect, and no kernel needs the headers there. */
+/* Linkers give the ELF headers a segment of their own, a page below the text: in a kernel at 1 MiB, that segment
+ * overlaps the firmware. A write to the ROM has no effect, and no kernel needs the headers there. */
 static bool segment_is_lost(const struct header *header, const struct segment *s)
 {
   bool has_entry = header->entry >= s->vaddr && header->entry - s->vaddr < s->memsz;
@@ -139,7 +139,7 @@ static const char *plan_segments(const struct machine_image *image, const struct
   return plan->count ? NULL : "the ELF file has no segment to load";
 }
 
-/* Sections are for debuggers: a table that is not in order is left out. */
+/* Sections are for debuggers: an invalid table is left out. */
 static void plan_sections(const struct machine_image *image, const struct header *header, struct plan *plan)
 {
   uint32_t least = header->is_64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
@@ -175,7 +175,7 @@ const char *elf_plan(const struct machine_image *image, struct plan *ret_plan)
 
 /* ---- symbols ---- */
 
-/* The fields of a section header that matter here, wherever its class has them. */
+/* The fields that are used of a section header of either class. */
 struct section_place {
   uint32_t type;
   uint64_t address, offset, size;
@@ -202,7 +202,7 @@ static void section_set_address(const struct sections *sections, uint8_t *header
     memcpy(header + offsetof(Elf32_Shdr, sh_addr), &address_32, sizeof(address_32));
 }
 
-/* Gives a symbol or string table that is not loaded a place of its own. */
+/* Copies a symbol or string table that no segment loads to memory of its own. */
 static void section_load(struct machine *m, const struct machine_image *image, const struct sections *sections,
                          uint8_t *header, uint64_t *end)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The firmware's power-on: what a boot sector or a kernel finds in memory and in the devices; and the way from the
- * firmware's instruction to its service. A service takes time in proportion to what it does (guest.c counts that), so
- * that a guest which does nothing but call services is no slower by the host's clock than by its own.
+ * The firmware's power-on, which sets up memory and devices for a boot sector or a kernel, and the dispatch of the
+ * firmware's instruction to its service. A service takes time in proportion to its work (guest.c counts that), so that
+ * a guest which does nothing but call services is no slower by the host's clock than by its own.
  */
 #include "machine/firmware.h"
 
@@ -48,7 +48,7 @@ static void install_vectors(struct machine *m, const uint16_t entries[256])
   }
 }
 
-/* What is not here is 0. Video and clock add theirs. */
+/* All other fields are 0. Video and clock add theirs. */
 static void install_data(struct machine *m)
 {
   uint8_t zeros[256] = {0};
@@ -71,8 +71,8 @@ static void install_data(struct machine *m)
 #define RSDP_SIZE 36
 #define MP_POINTER_SIZE 16
 
-/* MultiProcessor Specification 4: the pointer, and right behind it the table that it points to, both into ROM. They
- * stand last among the board's tables, which are therefore written once more, for where they will be. */
+/* Copies the pointer of MultiProcessor Specification 4, and the table right after it, into ROM. They come last among
+ * the board's tables, so all tables are built once more for their addresses in ROM. */
 static void install_mp(struct machine *m, uint8_t *rom, const uint8_t *tables, size_t size)
 {
   uint8_t bytes[ROM_MP_SIZE];
@@ -99,7 +99,7 @@ static void install_tables(struct machine *m, uint8_t *rom)
   install_mp(m, rom, tables, size);
 }
 
-/* SMBASE is where the processor's reset puts it: a handler that returns at once stands there (RSM). */
+/* Installs an SMI handler that returns at once (RSM), at the SMBASE that the processor has after reset. */
 static void install_smm(struct machine *m)
 {
   put(m, 0x38000, 2, 0xAA0F);
@@ -143,8 +143,9 @@ static void install_timer_and_keyboard(struct machine *m)
   board_out(m->board, 0x64, 1, 0xAE);
 }
 
-/* Everything is cached but video memory and the last GiB below 4 GiB, with the devices; the ROM is not written. Systems
- * take memory types from here, and leave the whole matter alone when there are none. SDM vol. 3, 11.11. */
+/* All memory is cached except video memory and the last GiB below 4 GiB, which has the devices; the ROM is
+ * write-protected. Operating systems take memory types from these registers, and leave them alone if none are set. SDM
+ * vol. 3, 11.11. */
 static void install_memory_types(struct machine *m)
 {
   static const struct {
@@ -192,7 +193,7 @@ void firmware_install(struct machine *machine)
   install_smm(machine);
   install_memory_types(machine);
   install_timer_and_keyboard(machine);
-  install_interrupts(machine); /* after the timer, whose first edge is none of the guest's */
+  install_interrupts(machine); /* after the timer, whose first edge must not reach the guest */
   install_apic(machine);
   board_out(machine->board, 0x92, 1, board_in(machine->board, 0x92, 1) | 2u); /* A20 open */
   video_install(machine);

@@ -9,12 +9,12 @@
 
 #include "machine/state.h"
 
-/* Where things lie in the ROM. */
+/* Offsets in the ROM. */
 enum {
   ROM_SIZE = 0x10000,
   ROM_RSDP = 0x0040,
   ROM_STUBS = 0x0100,
-  ROM_MP = 0xD000, /* pointer and table: here, because systems that have mapped little of memory read them */
+  ROM_MP = 0xD000, /* pointer and table: in the ROM, because systems read them while little memory is mapped */
   ROM_MP_SIZE = 0x1000,
   ROM_DISK_TABLE = 0xE401,     /* vector 41h */
   ROM_CONFIG_TABLE = 0xE6F5,   /* INT 15h AH=C0h */
@@ -69,7 +69,7 @@ enum {
 #define SERVICE_SIZE 3u /* bytes of the firmware's instruction */
 #define TICKS_PER_DAY 0x1800B0u
 
-/* A service. Returns true when it must be called again because nothing is there yet (the stub loops). */
+/* A service. Returns true if it must be called again because its result is not there yet (the stub loops). */
 typedef bool firmware_service(struct machine *machine);
 
 /* bus.service: 0F 3F nn was executed. */
@@ -82,9 +82,8 @@ void firmware_resume(struct machine *machine);
 
 /* ---- rom.c ---- */
 
-/* Writes the ROM and where the stubs of the 256 vectors lie in it. Returns the offset behind the HLT that waits for a
- * key.
- */
+/* Writes the ROM, and stores the offsets of the stubs of the 256 vectors. Returns the offset after the HLT that waits
+ * for a key. */
 unsigned rom_build(uint8_t rom[ROM_SIZE], const struct drive *disk, uint16_t ret_entries[256]);
 
 /* ---- memory_map.c ---- */

@@ -45,7 +45,7 @@ bool firmware_tick(struct machine *machine)
   return false;
 }
 
-/* IRQ 8: reading register C takes the request back. */
+/* IRQ 8: reading register C clears the request. */
 bool firmware_alarm(struct machine *machine)
 {
   cmos_get(machine, CMOS_C);
@@ -64,7 +64,7 @@ static void clock_get_ticks(struct machine *m)
   set_low(m, RAX, (uint8_t)guest_get(m, BDA_MIDNIGHT, 1));
   guest_put(m, BDA_MIDNIGHT, 1, 0);
   cpu_idle(m->cpu, TICKS_NANOSECONDS);
-  cpu_kick(m->cpu); /* the board hears of it before the guest goes on */
+  cpu_kick(m->cpu); /* the board is told the time before the guest continues */
 }
 
 static void clock_set_ticks(struct machine *m)

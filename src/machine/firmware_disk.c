@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * INT 13h by cylinder, head and sector: floppy 00h and disk 80h. What it returns in AH is also kept in the BIOS data
- * area. The LBA extensions of disks are in firmware_disk_lba.c.
+ * INT 13h by cylinder, head and sector: floppy 00h and disk 80h. The status in AH is also kept in the BIOS data area.
+ * The LBA extensions of disks are in firmware_disk_lba.c.
  */
 #include "machine/firmware.h"
 
@@ -58,7 +58,7 @@ static uint8_t disk_sectors(struct machine *m, struct drive *drive, int directio
   return disk_transfer(m, drive, direction, sector, count, guest_at(m, ES, get16(m, RBX)));
 }
 
-/* AH=05h: a track of a floppy is filled with the byte of its parameters. */
+/* AH=05h fills a track of a floppy with the fill byte of its parameters. */
 static uint8_t disk_format(struct machine *m, struct drive *drive)
 {
   uint32_t cylinder = get_high(m, RCX), head = get_high(m, RDX);
@@ -90,7 +90,7 @@ static uint8_t disk_parameters(struct machine *m, const struct drive *drive)
   return DISK_OK;
 }
 
-/* AH=08h of a drive that is not there: how many there are. */
+/* AH=08h of a missing floppy drive returns the number of floppy drives. */
 static uint8_t disk_no_parameters(struct machine *m)
 {
   uint8_t number = get_low(m, RDX);

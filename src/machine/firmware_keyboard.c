@@ -99,7 +99,7 @@ static bool key_is_letter(const struct key *key)
   return (key->plain & 0xFF) >= 'a' && (key->plain & 0xFF) <= 'z';
 }
 
-/* What INT 16h will return for a key; 0 for nothing. */
+/* The value that INT 16h will return for a key; 0 for none. */
 static uint16_t key_code(const struct key *key, uint16_t shift, bool is_extended)
 {
   bool is_pad = key->scan >= 0x47 && key->scan <= 0x53;
@@ -162,7 +162,7 @@ bool firmware_key(struct machine *machine)
 
 /* ---- INT 16h ---- */
 
-/* For programs of the first PCs grey keys look like those of the keypad. */
+/* Programs for the first PCs see grey keys as keys of the keypad. */
 static uint16_t key_as_old(uint16_t key)
 {
   if ((key & 0xFF00) == 0xE000)
@@ -181,8 +181,8 @@ static bool keyboard_take(struct machine *m, bool is_old)
   return false;
 }
 
-/* A program that is told that there is no key asks again, such as a menu that counts down. The answer takes as long as
- * on the first PC, so that waiting for a second does not take millions of calls. */
+/* A program that finds no key polls again, such as a menu that counts down. A poll takes as long as on the first PC, so
+ * that waiting for a second does not take millions of calls. */
 #define LOOK_NANOSECONDS 50000
 
 static void keyboard_look(struct machine *m, bool is_old)
@@ -196,7 +196,7 @@ static void keyboard_look(struct machine *m, bool is_old)
     return;
   }
   cpu_idle(m->cpu, LOOK_NANOSECONDS);
-  cpu_kick(m->cpu); /* the board hears of it before the guest goes on */
+  cpu_kick(m->cpu); /* the board is told the time before the guest continues */
 }
 
 bool firmware_keyboard(struct machine *machine)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * INT 1Ah AH=B1h, in real mode: is there a PCI bus, where is a device, its configuration space. PCI BIOS Specification
- * 2.1. Bus 0 alone is searched.
+ * INT 1Ah AH=B1h, in real mode: detects the PCI bus, finds devices, and accesses configuration space. PCI BIOS
+ * Specification 2.1. Only bus 0 is searched.
  */
 #include "machine/firmware.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * INT 11h, 12h, 15h, and the ends of hardware interrupts: what is in the machine, A20, waiting. INT 15h functions that
- * are not here answer CF = 1, AH = 86h, as a BIOS does.
+ * INT 11h, 12h, 15h, and the ends of hardware interrupts: the machine's equipment, A20, waiting. All other INT 15h
+ * functions return CF = 1, AH = 86h, as a BIOS does.
  */
 #include "machine/firmware.h"
 
@@ -34,7 +34,7 @@ bool firmware_eoi_both(struct machine *machine)
   return false;
 }
 
-/* IRQ 13: FERR# is taken back. */
+/* IRQ 13: releases FERR#. */
 bool firmware_coprocessor(struct machine *machine)
 {
   board_out(machine->board, 0xF0, 1, 0);
@@ -67,7 +67,7 @@ static void system_a20(struct machine *m)
   guest_succeed(m, 0);
 }
 
-/* AH=86h: CX:DX microseconds. Time is skipped up to the next thing that happens; the stub lets interrupts in and asks
+/* AH=86h waits for CX:DX microseconds. Time is skipped up to the next event; then the stub enables interrupts and calls
  * again. */
 static bool system_wait(struct machine *m)
 {
@@ -84,7 +84,7 @@ static bool system_wait(struct machine *m)
   uint64_t until = deadline < m->wait_until ? deadline : m->wait_until;
   if (until > now)
     cpu_idle(m->cpu, until - now);
-  cpu_kick(m->cpu); /* the board hears of it before the guest goes on */
+  cpu_kick(m->cpu); /* the board is told the time before the guest continues */
   return true;
 }
 

@@ -10,9 +10,9 @@
 #define PAGES 8u
 #define COLUMNS_MAX 132u
 #define ROWS_MAX 64u
-#define STRING_PART 64u /* characters of AH=13h before others are let in */
+#define STRING_PART 64u /* characters that AH=13h writes at a time */
 
-/* Where output goes: one page of the screen. */
+/* The page of the screen that output goes to. */
 struct page {
   struct machine *machine;
   unsigned number, columns, rows;
@@ -49,7 +49,7 @@ static uint64_t cell_at(const struct page *page, unsigned row, unsigned column)
   return VIDEO_START + (page_start(page) + 2 * (row * page->columns + column)) % VIDEO_SIZE;
 }
 
-/* The cursor as it is kept; the registers follow if the page is shown. */
+/* Stores the cursor, and updates the registers if the page is shown. */
 static void page_put_cursor(struct page *page)
 {
   struct machine *m = page->machine;
@@ -155,7 +155,7 @@ void video_print(struct machine *machine, const char *text)
   page_put_cursor(&page);
 }
 
-/* AH=09h, 0Ah: CX times from the cursor on, which stays. */
+/* AH=09h and 0Ah write a character CX times from the cursor on. The cursor does not move. */
 static void video_repeat(struct machine *m, bool has_attribute)
 {
   struct page page = page_get(m, get_high(m, RBX));
@@ -171,7 +171,8 @@ static void video_repeat(struct machine *m, bool has_attribute)
   }
 }
 
-/* Where the string of AH=13h goes on: at its first character, or behind the part that is written. */
+/* The position at which the string of AH=13h continues: its first character, or the one after the part that is
+ * written. */
 static struct string_progress string_begin(struct machine *m)
 {
   uint64_t stack = guest_at(m, SS, get16(m, RSP));
@@ -181,9 +182,9 @@ static struct string_progress string_begin(struct machine *m)
   return (struct string_progress){.stack = stack, .row = get_high(m, RDX), .column = get_low(m, RDX)};
 }
 
-/* AH=13h: CX characters at ES:BP. AL bit 0: the cursor moves; bit 1: each has its attribute behind it. A string of 64K
- * characters may scroll the screen as often: a part of it is written, then the service's instruction starts again, as a
- * string instruction that repeats does. */
+/* AH=13h: CX characters at ES:BP. AL bit 0: the cursor moves; bit 1: each is followed by its attribute. A string of 64K
+ * characters may scroll the screen as often, so the service writes a part of it and then restarts its instruction, like
+ * a string instruction that repeats. */
 static void video_string(struct machine *m)
 {
   struct page page = page_get(m, get_high(m, RBX)), before = page;

@@ -21,7 +21,7 @@ static const struct {
 };
 
 #define FLOPPIES (sizeof(floppies) / sizeof(floppies[0]))
-#define FLOPPY_USUAL 7 /* 1.44 MB: what a smaller image of odd size is filled up to */
+#define FLOPPY_USUAL 7 /* 1.44 MB: a smaller image of odd size is padded to it */
 
 /* The drive gets a copy of the image, filled up with zeros to `size`. */
 static int drive_copy(struct drive *drive, const struct machine_image *image, uint64_t size)
@@ -66,7 +66,7 @@ static struct place place_decode(const uint8_t *bytes)
   return (struct place){bytes[2] | (uint32_t)(bytes[1] & 0xC0) << 2, bytes[0], bytes[1] & 0x3F};
 }
 
-/* Does this place mean this sector? One beyond the reach of the three bytes may say anything. */
+/* Does this address mean this sector? For a sector beyond the range of the three bytes, any address is accepted. */
 static bool place_agrees(struct place place, uint64_t sector, uint32_t heads, uint32_t sectors)
 {
   if (sector >= UINT64_C(1024) * heads * sectors)
@@ -75,8 +75,8 @@ static bool place_agrees(struct place place, uint64_t sector, uint32_t heads, ui
          (place.cylinder * UINT64_C(1) * heads + place.head) * sectors + place.sector - 1 == sector;
 }
 
-/* Heads and sectors from the partition table. A partition ends at the end of a cylinder: its last head and sector are
- * the disk's; every first and last sector must then agree. */
+/* Heads and sectors from the partition table. A partition ends at the end of a cylinder, so its last head and sector
+ * are also the disk's. Every first and last sector must agree with them. */
 static bool table_geometry(const struct machine_image *image, uint32_t *ret_heads, uint32_t *ret_sectors)
 {
   uint32_t heads = 0, sectors = 0;
@@ -88,7 +88,7 @@ static bool table_geometry(const struct machine_image *image, uint32_t *ret_head
       struct place first = place_decode(entry + 1), last = place_decode(entry + 5);
       uint64_t start = bytes_get_u32(entry + 8), count = bytes_get_u32(entry + 12);
 
-      if (entry[0] & 0x7F) /* neither active nor not: code or text */
+      if (entry[0] & 0x7F) /* neither active nor inactive: code or text, not a table */
         return false;
       if (entry[4] == 0 || count == 0)
         continue;

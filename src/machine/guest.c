@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The guest's memory as the firmware sees it: by linear address, since it may be called in virtual-8086 mode too. It
- * writes no ROM, and decoded code that it overwrites is forgotten (cpu_poke does that, at a price).
+ * The guest's memory as the firmware sees it: by linear address, since it may be called in virtual-8086 mode too. The
+ * firmware does not write to ROM, and discards decoded code that it overwrites (cpu_poke does that, at a cost).
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 #define ACCESS_CYCLES 8u /* looking up a page */
 #define LINE_SIZE 64u    /* bytes that are copied in a cycle */
 
-/* Time that the service takes for a piece. */
+/* Adds the time that the service takes for a piece. */
 static void piece_count(struct machine *machine, size_t size)
 {
   machine->service_cycles += ACCESS_CYCLES + size / LINE_SIZE;

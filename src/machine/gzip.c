@@ -2,7 +2,7 @@
  *
  * Kernels and modules that are compressed with gzip (RFC 1952), as multiboot's loaders take them. zlib unpacks them;
  * the bytes are hostile: the result is bounded by the caller's limit, memory grows with what was really unpacked, and
- * damaged data ends it.
+ * damaged data ends the work.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@
 
 struct unpacker {
   z_stream stream;
-  const uint8_t *at, *end; /* of the compressed bytes, what is left */
+  const uint8_t *at, *end; /* the compressed bytes that are left */
   uint8_t *bytes;
   size_t size, capacity, limit;
   const char *why;
@@ -28,7 +28,7 @@ bool gzip_is(const struct machine_image *image)
   return image->size >= 2 && image->bytes[0] == 0x1F && image->bytes[1] == 0x8B;
 }
 
-/* Room for one byte more than the limit shows that there are more. */
+/* Makes room for up to one byte more than the limit: that byte shows that the limit is exceeded. */
 static int room_make(struct unpacker *u)
 {
   size_t capacity = u->capacity ? 2 * u->capacity : ROOM_FIRST;
@@ -51,7 +51,7 @@ static int refuse(struct unpacker *u, int error, const char *why)
   return error;
 }
 
-/* A file may have several members, one behind the other, and zeros that fill it up. Returns 1 at its end. */
+/* A file may have several members, one after the other, and padding of zeros. Returns 1 at its end. */
 static int member_next(struct unpacker *u)
 {
   struct machine_image rest = {u->at, (size_t)(u->end - u->at)};
@@ -64,7 +64,7 @@ static int member_next(struct unpacker *u)
   return 1;
 }
 
-/* Returns 0 to go on, 1 at the end. Every call that goes on takes or gives at least a byte. */
+/* Returns 0 to continue, 1 at the end. Every call that returns 0 consumes or produces at least a byte. */
 static int unpack_part(struct unpacker *u)
 {
   size_t left = (size_t)(u->end - u->at), room = u->capacity - u->size;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * When is a guest idle for ever? Two of three cases need no thought: interrupts are off, or nothing is left that could
- * interrupt (run.c). The third is the usual end of a boot sector: `jmp $`, or a loop of HLT, with interrupts on and the
- * clock ticking. It is idle when it has come back QUIET_MAX times in a row to a loop that does nothing (a jump to
- * itself; or HLT, jumps, NOP, PAUSE and STI alone; or the firmware's own wait for a key) and all that ran in between
+ * Detects a guest that is idle for ever. Two of three cases are simple: interrupts are off, or nothing is left that
+ * could interrupt (run.c). The third is the usual end of a boot sector: `jmp $`, or a loop of HLT, with interrupts on
+ * and the clock ticking. It is idle when it has come back QUIET_MAX times in a row to a loop that does nothing (a jump
+ * to itself; or HLT, jumps, NOP, PAUSE and STI alone; or the firmware's own wait for a key) and all that ran in between
  * was the firmware: every interrupt had a real-mode vector into the ROM, and so had 1Ch, which the firmware calls. A
- * guest with a handler of its own is never idle in this way, for the handler may change what the loop later sees.
+ * guest with a handler of its own is never idle in this way, because the handler may change what the loop later sees.
  */
 #include "machine/firmware.h"
 
@@ -48,7 +48,7 @@ static unsigned nothing_length(const struct cpu *cpu, const uint8_t *bytes, int6
   }
 }
 
-/* Behind a HLT: does the way lead to a HLT again, without doing anything? */
+/* After a HLT: does execution come to a HLT again, without doing anything? */
 static bool loop_does_nothing(struct machine *m)
 {
   const struct cpu *cpu = m->cpu;

@@ -36,8 +36,8 @@ struct plan {
 bool elf_is(const struct machine_image *image);
 const char *elf_plan(const struct machine_image *image, struct plan *ret_plan);
 
-/* Copies section headers and symbols behind the kernel, each section header getting the address of its section, and
- * moves *end behind them. Returns where the headers lie, 0 when there is no room or there are none. */
+/* Copies section headers and symbols to the memory after the kernel, stores in each header the address of its section,
+ * and moves *end past them. Returns the address of the headers, 0 if there is no room or there are none. */
 uint64_t elf_load_symbols(struct machine *machine, const struct machine_image *image, const struct sections *sections,
                           uint64_t *end);
 
@@ -45,7 +45,7 @@ uint64_t elf_load_symbols(struct machine *machine, const struct machine_image *i
 
 /* Does it begin like a gzip file? */
 bool gzip_is(const struct machine_image *image);
-/* Unpacks it into memory that the caller frees. Returns 0; LB_E_BAD_IMAGE for damaged data, LB_E_TOO_BIG when it
+/* Unpacks an image into memory that the caller frees. Returns 0; LB_E_BAD_IMAGE for damaged data, LB_E_TOO_BIG when it
  * unpacks to more than `limit` bytes, or -ENOMEM, each with a static sentence in ret_why. */
 int gzip_unpack(const struct machine_image *image, uint64_t limit, struct machine_image *ret_image,
                 const char **ret_why);
@@ -61,7 +61,7 @@ struct multiboot_facts {
   bool wants_video;
 };
 
-/* Writes it below 640 KiB, outside the kernel. Returns its address, or 0 without room. */
+/* Writes the structure below 640 KiB, outside the kernel. Returns its address, or 0 without room. */
 uint32_t multiboot_info(struct machine *machine, const struct multiboot_facts *facts);
 
 #endif

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Linux kernels (bzImage): the setup header, the kernel at 1 MiB, the initrd as high as it may lie, boot_params with
- * memory map, command line and ACPI's root, and the processor at the 32-bit entry. What has a boot protocol before 2.10
- * is started at its 16-bit entry, as the boot loaders of its time do: other programs of that form (iPXE) have nothing
- * at the 32-bit one. Facts: the kernel's Documentation/arch/x86/boot.rst (header, 16-bit and 32-bit boot protocol) and
- * zero-page.rst (boot_params).
+ * memory map, command line and ACPI's root, and the processor at the 32-bit entry. An image with a boot protocol before
+ * 2.10 is started at its 16-bit entry, as the boot loaders of its time do: other programs of that form (iPXE) have no
+ * code at the 32-bit entry. Facts: the kernel's Documentation/arch/x86/boot.rst (header, 16-bit and 32-bit boot
+ * protocol) and zero-page.rst (boot_params).
  */
 #include <string.h>
 
@@ -17,7 +17,7 @@ enum {
   HEADER_START = 0x1F1,
   SETUP_SECTORS = 0x1F1,
   BOOT_FLAG = 0x1FE,
-  HEADER_JUMP = 0x201, /* how far the header reaches behind 0x202 */
+  HEADER_JUMP = 0x201, /* length of the header after 0x202 */
   HEADER_MAGIC = 0x202,
   VERSION = 0x206,
   LOADER_TYPE = 0x210,
@@ -62,16 +62,16 @@ enum {
 #define LOADER_OTHER 0xFFu /* no number was given to this loader */
 #define CAN_USE_HEAP 0x80u
 #define VERSION_LEAST 0x202u
-#define VERSION_ROOM 0x20Au         /* says how much memory it takes, and where */
-#define INITRD_LAST_OLD 0x37FFFFFFu /* before 2.03 said so itself */
-#define COMMAND_LINE_OLD 255u       /* before 2.06 said so itself */
+#define VERSION_ROOM 0x20Au         /* the header says how much memory the kernel takes, and where */
+#define INITRD_LAST_OLD 0x37FFFFFFu /* before 2.03, which has a field for it */
+#define COMMAND_LINE_OLD 255u       /* before 2.06, which has a field for it */
 
-/* Where things lie in conventional memory. */
+/* Addresses in conventional memory. */
 #define PARAMS_AT UINT64_C(0x10000)
 #define GDT_AT UINT64_C(0x11000)
 #define COMMAND_LINE_AT UINT64_C(0x12000)
 #define STACK_AT UINT64_C(0x10000)
-/* The same for a 16-bit entry: a segment for the setup code with its heap and stack, the command line behind it. */
+/* The same for a 16-bit entry: a segment for the setup code with its heap and stack, and the command line after it. */
 #define SETUP_AT UINT64_C(0x10000)
 #define SETUP_MAX 0x8000u
 #define SETUP_STACK 0xFFF0u
@@ -80,11 +80,11 @@ enum {
 #define BOOT_CS 0x10u
 #define BOOT_DS 0x18u
 
-/* What the header says, and what follows from it. */
+/* The values of the header, and those that follow from them. */
 struct linux_plan {
   uint64_t offset, size;   /* of the protected-mode kernel in the file */
   uint64_t address;        /* where it goes */
-  uint64_t end;            /* nothing else may lie below, from `address` on: it unpacks itself there */
+  uint64_t end;            /* the kernel unpacks itself between `address` and this: nothing else may lie there */
   uint64_t initrd, length; /* length 0: none */
   uint64_t initrd_last;    /* highest address of its bytes */
   uint32_t command_line_max;
@@ -140,7 +140,7 @@ static const char *header_read(const struct machine_image *image, struct linux_p
   return NULL;
 }
 
-/* Where it unpacks itself, and how much memory that takes: since 2.10 the header says so. */
+/* Finds the memory in which the kernel unpacks itself. Since 2.10 the header gives its address and size. */
 static const char *header_room(const struct machine_image *image, struct linux_plan *plan)
 {
   uint64_t alignment = header_get(image, plan, ALIGNMENT, 4), preferred = header_get(image, plan, PREFERRED, 8);
@@ -167,7 +167,7 @@ static const char *header_room(const struct machine_image *image, struct linux_p
 
 /* ---- the initrd ---- */
 
-/* All modules, one after the other, each from a multiple of four on: so several archives make one. */
+/* The initrd is all modules in a row, each at a multiple of four, so that several archives form one. */
 static uint64_t initrd_size(const struct start *start)
 {
   uint64_t size = 0;
@@ -257,7 +257,7 @@ static void params_write(struct machine *m, const struct start *start, const str
 
 /* ---- into memory, and in ---- */
 
-/* Flat code and data at the selectors that the protocol names. */
+/* Enters the kernel with flat code and data at the selectors that the protocol names. */
 static void enter(struct machine *m, const struct linux_plan *plan)
 {
   static const uint64_t gdt[] = {0, 0, UINT64_C(0x00CF9B000000FFFF), UINT64_C(0x00CF93000000FFFF)};
@@ -275,7 +275,7 @@ static void enter(struct machine *m, const struct linux_plan *plan)
   cpu_changed(cpu);
 }
 
-/* The setup code, whose header is filled in, in real mode. */
+/* Enters the setup code, whose header is filled in, in real mode. */
 static void enter_setup(struct machine *m, const struct start *start, const struct linux_plan *plan)
 {
   struct cpu *cpu = m->cpu;
@@ -300,7 +300,7 @@ static void enter_setup(struct machine *m, const struct start *start, const stru
   cpu_changed(cpu);
 }
 
-/* Before it can say so itself it needs 64-bit mode. */
+/* A 64-bit kernel needs 64-bit mode before it could report that the mode is missing. */
 static bool has_64_bit_mode(struct cpu *cpu)
 {
   uint64_t efer = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Reading a saved machine. The bytes are hostile: first all checksums are looked at, then the machine is made as its
- * plan says and filled section by section; whatever does not fit ends it, and nothing of it is left. See save.h.
+ * Reading a saved machine. The bytes are hostile: first all checksums are checked, then the machine is made from its
+ * plan and filled section by section. Anything invalid ends the load, and nothing is left of the machine. See save.h.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static bool is_next(const uint8_t *bytes, size_t size, size_t at, enum save_sect
   return size - at >= SAVE_NAME_SIZE && memcmp(bytes + at, save_names[section], SAVE_NAME_SIZE) == 0;
 }
 
-/* As many processors as there are; whether they are enough is the plan's business. */
+/* Finds the sections of all processors. Their number is checked against the plan later. */
 static int cpus_find(const uint8_t *bytes, size_t size, size_t *at, struct sections *sections)
 {
   int error = 0;
@@ -128,7 +128,7 @@ static int plan_load(const struct machine_image *contents, struct save_plan *pla
   return ret_rest->error;
 }
 
-/* A run leaves all processors at the same time. */
+/* After a run, the clocks of all processors show the same time. */
 static bool clocks_agree(const struct machine *m)
 {
   for (unsigned i = 1; i < m->cpu_count; i++)
@@ -137,8 +137,8 @@ static bool clocks_agree(const struct machine *m)
   return true;
 }
 
-/* Devices say what INTR is; the processor must have heard the same. Devices before the processor: opening A20 makes it
- * forget translations. */
+/* INTR of each processor must agree with the board's. Devices are loaded first: opening A20 makes a processor drop its
+ * translations. */
 static int parts_load(struct machine *m, const struct sections *sections)
 {
   const struct machine_image *board = &sections->at[SAVE_BOARD];

@@ -54,7 +54,7 @@ static int machine_init_board(struct machine *m)
     .wall_clock = m->config.wall_clock ? m->config.wall_clock : WALL_CLOCK_DEFAULT,
     .hda = drive_as_board_disk(&m->disk),
     .has_floppy = m->floppy.bytes,
-    .has_apic = true, /* what its model lacks of these the processor itself refuses */
+    .has_apic = true, /* the processor itself refuses those that its model lacks */
     .has_x2apic = true,
     .has_tsc_deadline = true,
     .keeps_lvt_perf = m->cpu->model->vendor == LB_VENDOR_AMD || m->cpu->model->vendor == LB_VENDOR_HYGON,

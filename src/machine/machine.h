@@ -54,26 +54,26 @@ void machine_free(struct machine *machine);
 
 /* Is it a Linux kernel (bzImage or zImage), by its setup header? */
 bool machine_is_linux(const struct machine_image *image);
-/* A multiboot 1 kernel (ELF or with address fields) with command line and modules, or a Linux bzImage, whose modules
- * make one initrd. The command line is passed unchanged: by custom its first word is the kernel's name, except for
- * Linux, which has no such word. NULL stands for no command line. A multiboot kernel and its modules may be compressed
- * with gzip; Linux unpacks its initrd itself. Returns 0; LB_E_BAD_IMAGE when it cannot be started, LB_E_TOO_BIG without
- * room for it, both with a sentence in ret_why (may be NULL) that stays until the next call or machine_free; or
- * -ENOMEM. */
+/* Loads a multiboot 1 kernel (ELF or with address fields) with command line and modules, or a Linux bzImage, whose
+ * modules form one initrd. The command line is passed unchanged: by custom its first word is the kernel's name, except
+ * for Linux, which has no such word. NULL stands for no command line. A multiboot kernel and its modules may be
+ * compressed with gzip; Linux unpacks its initrd itself. Returns 0; LB_E_BAD_IMAGE when it cannot be started,
+ * LB_E_TOO_BIG without room for it, both with a sentence in ret_why (may be NULL) that stays until the next call or
+ * machine_free; or -ENOMEM. */
 int machine_load_kernel(struct machine *machine, const struct machine_image *kernel, const char *command_line,
                         const struct machine_image *modules, const char *const *module_names, size_t count,
                         const char **ret_why);
-/* Raw bytes at a physical address, started there in real mode (CS:IP = address >> 4 : address & 15) below 1 MiB, else
- * in flat 32-bit protected mode. Returns 0, -ENOMEM, LB_E_BAD_IMAGE for no bytes, or LB_E_TOO_BIG when it does not lie
- * in RAM that is the guest's. */
+/* Loads raw bytes at a physical address and starts them there in real mode (CS:IP = address >> 4 : address & 15) below
+ * 1 MiB, else in flat 32-bit protected mode. Returns 0, -ENOMEM, LB_E_BAD_IMAGE for no bytes, or LB_E_TOO_BIG if they
+ * do not lie in the guest's RAM. */
 int machine_load_flat(struct machine *machine, const struct machine_image *image, uint64_t address);
 
 /* ---- from a file ---- */
 
 typedef int machine_writer(void *data, const void *bytes, size_t size); /* >= 0, or negative: it is not called again */
 
-/* Writes the whole machine as bytes (doc/machine-format.md); to be called between two runs. A machine that is restored
- * from them goes on as this one would. Returns 0, -ENOMEM, or what the writer returned. */
+/* Writes the whole machine as bytes (doc/machine-format.md). Must be called between two runs. A machine that is
+ * restored from them continues as this one would. Returns 0, -ENOMEM, or the error of the writer. */
 int machine_save(struct machine *machine, machine_writer *write, void *data);
 /* Makes a machine from such bytes, which may be forged. Returns 0; LB_E_NOT_MACHINE; LB_E_MACHINE_VERSION;
  * LB_E_TRUNCATED; LB_E_DAMAGED; LB_E_NO_CPU, LB_E_NO_UNIT when its CPU is not in the catalogue; LB_E_OTHER_HOST;
@@ -102,24 +102,25 @@ struct machine_limit {
   bool until_halt;
   uint64_t nanoseconds; /* at most about so much of the guest's time in this call; 0: no limit */
   uint64_t deadline;    /* of the host's CLOCK_MONOTONIC in nanoseconds: the run ends soon after it; 0: none */
-  bool is_step;         /* one instruction, as cpu_step; behind HLT, it waits */
+  bool is_step;         /* one instruction, as cpu_step; after HLT, it waits */
 };
 
-/* Runs on. May be called again after INSTRUCTIONS, TIME, IDLE, ASLEEP, HALTED, REQUESTED and POINT. Time in which the
- * guest only waits is skipped: a host that wants the guest's clock to run at the speed of its own asks for slices of
- * `nanoseconds` and sleeps between them. Without `until_idle`, IDLE is returned only when nothing inside the machine
- * will ever wake the guest; a key may. */
+/* Runs the machine. May be called again after INSTRUCTIONS, TIME, IDLE, ASLEEP, HALTED, REQUESTED and POINT. Time in
+ * which the guest only waits is skipped: a host that wants the guest's clock to run at the speed of its own asks for
+ * slices of `nanoseconds` and sleeps between them. Without `until_idle`, IDLE is returned only when nothing inside the
+ * machine will ever wake the guest; a key may. */
 enum machine_stop machine_run(struct machine *machine, const struct machine_limit *limit);
-/* The first brings the machine to its first instruction, without running it; the second does so again, with a reset. */
+/* machine_start brings the machine to its first instruction, without running it; machine_reset does so again, with a
+ * reset. */
 void machine_start(struct machine *machine);
 void machine_reset(struct machine *machine);
-/* From a callback, a signal handler or another thread: the run ends soon. */
+/* Makes the run end soon. May be called from a callback, a signal handler or another thread. */
 void machine_stop(struct machine *machine);
 uint64_t machine_time(const struct machine *machine); /* of the guest, in nanoseconds since power-on */
-/* The firmware, or the code that it has booted, found nothing to boot: INT 18h. */
+/* Returns whether the firmware, or the code that it has booted, found nothing to boot: INT 18h. */
 bool machine_has_no_boot(const struct machine *machine);
-/* In ACPI's S3. Time passes, but nothing else happens until an event of the board or a key wakes it; machine_wake does
- * so at once, and does nothing when it is awake. */
+/* Returns whether the machine is in ACPI's S3: time passes, but nothing else happens until an event of the board or a
+ * key wakes it. machine_wake wakes it at once, and does nothing if it is awake. */
 bool machine_is_asleep(const struct machine *machine);
 void machine_wake(struct machine *machine);
 uint32_t machine_exit_value(const struct machine *machine);
@@ -134,12 +135,12 @@ unsigned machine_cpu_count(const struct machine *machine);
 uint64_t machine_retired(const struct machine *machine); /* instructions of all */
 struct memory *machine_memory(struct machine *machine);
 const struct machine_config *machine_config(const struct machine *machine); /* `ram` is 0 for the default; no images */
-struct machine_image machine_kernel(const struct machine *machine);         /* that it was started with; or no bytes */
+struct machine_image machine_kernel(const struct machine *machine); /* the one it was started with; or no bytes */
 
 /* A key by its set-1 scan code bytes; characters of US keyboards by machine_type. False: the buffer is full. */
 bool machine_key(struct machine *machine, uint8_t code);
 bool machine_type(struct machine *machine, char character);
-/* A byte arrives at COM1. False: it has no room now. A guest that does not wait for a byte may lose it. */
+/* Delivers a byte to COM1. Returns false if COM1 has no room now. A guest that does not wait for a byte may lose it. */
 bool machine_serial_receive(struct machine *machine, uint8_t byte);
 bool machine_serial_is_awaited(const struct machine *machine);
 

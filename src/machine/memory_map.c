@@ -42,7 +42,7 @@ void memory_map_e820(struct machine *machine)
   bytes_put_u64(entry, ranges[index].start);
   bytes_put_u64(entry + 8, ranges[index].size);
   bytes_put_u32(entry + 16, ranges[index].type);
-  bytes_put_u32(entry + 20, 1); /* bit 0: the entry counts */
+  bytes_put_u32(entry + 20, 1); /* bit 0: the entry is valid */
   guest_write(machine, guest_at(machine, ES, get16(machine, RDI)), entry, size);
   set32(machine, RAX, 0x534D4150);
   set32(machine, RBX, index + 1 < count ? index + 1 : 0);
@@ -68,7 +68,7 @@ void memory_map_e801(struct machine *machine)
   guest_set_flag(machine, FLAG_CF, false);
 }
 
-/* AX: KiB above 1 MiB, at most 63 MiB: more than 64 would be misunderstood by the programs that ask so. */
+/* AX: KiB above 1 MiB, at most 63 MiB: programs that use this function would misunderstand more than 64. */
 void memory_map_88(struct machine *machine)
 {
   uint64_t kib = extended_kib(machine);
@@ -98,7 +98,7 @@ void memory_map_move(struct machine *machine)
   bool is_writable = to + size <= machine->memory.rom_start || to >= EXTENDED_START;
   bool is_done = memcmp(table + 16, nothing, 8) != 0 && is_writable &&
                  memory_read(&machine->memory, from, bytes, size) && memory_write(&machine->memory, to, bytes, size);
-  cpu_changed(machine->cpu); /* there may have been code */
+  cpu_changed(machine->cpu); /* the target may have held code */
   if (is_done)
     guest_succeed(machine, 0);
   else

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Multiboot 1 kernels: the header in the first 8 KiB, the image as an ELF file of 32 or 64 bits or by the header's own
- * addresses, modules behind it, and the state of the processor at its entry. Multiboot Specification 0.6.96, section 3.
+ * addresses, modules after it, and the state of the processor at its entry. Multiboot Specification 0.6.96, section 3.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -124,7 +124,7 @@ static void plan_load(struct machine *m, const struct machine_image *image, cons
   }
 }
 
-/* The first address above 1 MiB behind everything that is loaded there. */
+/* The first address above 1 MiB after everything that is loaded there. */
 static uint64_t plan_end(const struct plan *plan)
 {
   uint64_t end = EXTENDED_START;
@@ -162,7 +162,7 @@ static void enter(struct machine *m, const struct plan *plan, uint32_t info)
   cpu_enter_flat_protected(cpu, (uint32_t)plan->entry);
   cpu->r[RAX] = LOADER_MAGIC;
   cpu->r[RBX] = info;
-  cpu->r[RSP] = 0x7C00; /* the specification promises none; conventional memory takes what is pushed too early */
+  cpu->r[RSP] = 0x7C00; /* the specification promises no stack; early pushes go to conventional memory */
   cpu->fpu.control = 0x37F;
   cpu->fpu.status = 0;
   cpu->fpu.top = 0;

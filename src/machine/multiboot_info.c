@@ -30,7 +30,7 @@ struct arena {
   bool is_full;
 };
 
-/* Returns where the bytes lie. */
+/* Returns the address of the bytes. */
 static uint32_t arena_add(struct arena *arena, const void *bytes, size_t size)
 {
   uint64_t at = (arena->at + 3) & ~UINT64_C(3);
@@ -49,7 +49,7 @@ static uint32_t arena_add_string(struct arena *arena, const char *string)
   return arena_add(arena, string, strlen(string) + 1);
 }
 
-/* Below 640 KiB: at 0x9000, or behind the last part of the kernel that lies there. */
+/* Below 640 KiB: at 0x9000, or after the last part of the kernel that lies there. */
 static uint64_t info_start(const struct plan *plan)
 {
   uint64_t start = INFO_START;

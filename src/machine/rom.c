@@ -62,7 +62,7 @@ static uint16_t stub_wait(struct rom *rom, uint8_t number, uint8_t pause)
   return start;
 }
 
-/* The service never comes back. */
+/* A stub for a service that never returns. */
 static uint16_t stub_end(struct rom *rom, uint8_t number)
 {
   uint16_t start = (uint16_t)rom->at;
@@ -128,7 +128,7 @@ static void stubs_build(struct rom *rom, uint16_t entries[256], uint16_t *ret_ke
   entries[0x16] = stub_wait(rom, 0x16, X86_HLT);
   entries[0x18] = stub_end(rom, 0x18);
   entries[0x19] = stub_end(rom, 0x19);
-  entries[0x40] = entries[0x13]; /* where INT 13h of floppies goes once there is a disk */
+  entries[0x40] = entries[0x13]; /* handles INT 13h of floppies once there is a disk */
   entries[0x42] = entries[0x10];
   entries[0x70] = stub_alarm(rom);
   entries[0x75] = stub_coprocessor(rom);

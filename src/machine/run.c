@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The run loop. One cycle of the processor is one nanosecond. The processor runs until the board or the keyboard next
- * wants to be called, then these are told the time, and so on; several processors run in turn (turn.c). While the guest
- * waits (HLT, or a jump to itself) time is skipped up to the next moment at which something happens; idle.c says when
- * nothing will.
+ * The run loop. One cycle of the processor is one nanosecond. The processor runs until the next deadline of the board
+ * or the keyboard, then these are told the time, and so on; several processors run in turn (turn.c). While the guest
+ * waits (HLT, or a jump to itself) time is skipped up to the next moment at which something happens; idle.c detects
+ * that nothing will.
  */
 #include <time.h>
 
@@ -19,8 +19,8 @@ struct run {
   uint64_t retired;   /* when it began */
   uint64_t last_time; /* when it must end */
   bool was_halted;    /* when it began */
-  unsigned looks;     /* since the host's clock was looked at, */
-  uint64_t looked_at; /* the guest's time then */
+  unsigned looks;     /* runs since the host's clock was last read */
+  uint64_t looked_at; /* the guest's time at that reading */
   enum machine_stop stop;
 };
 
@@ -50,7 +50,7 @@ static bool run_ends(struct run *run, enum machine_stop stop)
 
 /* ---- before the processor runs ---- */
 
-/* What a service or a device asked for while the processor was in the middle of something. False: nothing. */
+/* Does what a service or a device requested while the processor ran. Returns false if there was no request. */
 static bool run_requests(struct machine *m)
 {
   bool is_any = m->wants_reset || !m->is_started || m->wants_boot || board_is_waking(m->board);
@@ -71,7 +71,7 @@ static bool run_requests(struct machine *m)
   return is_any;
 }
 
-/* The host's clock says that it must end. It is not looked at after every short run. */
+/* Returns whether the host's clock has passed the deadline. The clock is not read after every short run. */
 static bool run_is_late(const struct machine *m, struct run *run)
 {
   struct timespec now;
@@ -131,7 +131,7 @@ static uint64_t run_slice(const struct machine *m, const struct run *run)
 
 /* ---- when the guest waits ---- */
 
-/* Time passes, to the end of the run at most. */
+/* Lets time pass, at most to the end of the run. */
 static void run_pass(struct machine *m, const struct run *run, uint64_t until)
 {
   uint64_t now = cpu_cycles(m->cpu);
@@ -144,7 +144,7 @@ static void run_pass(struct machine *m, const struct run *run, uint64_t until)
   turn_renew(m);
 }
 
-/* Time passes until something happens. False: nothing ever will. */
+/* Lets time pass until something happens. Returns false if nothing ever will. */
 static bool run_skip(struct machine *m, const struct run *run)
 {
   uint64_t until = run_deadline(m), retired = machine_retired(m);
@@ -161,8 +161,8 @@ static bool run_skip(struct machine *m, const struct run *run)
   return true;
 }
 
-/* The last run ended while time passed: it goes on passing without a check of the guest, because the result must not
- * depend on the number of runs. Input that has arrived since then ends it. */
+/* If the last run ended while time passed, lets it continue to pass without a check of the guest, because the result
+ * must not depend on the number of runs. Input that has arrived since then ends this. */
 static void run_go_on(struct machine *m, const struct run *run)
 {
   uint64_t until = run_deadline(m);
@@ -185,7 +185,7 @@ static bool run_wait(struct machine *m, struct run *run, enum cpu_stop stop)
   return run_skip(m, run) ? false : run_ends(run, MACHINE_STOP_IDLE);
 }
 
-/* ACPI's S3: time passes up to the event that ends it, or to the end of the run. */
+/* In ACPI's S3, time passes up to the event that ends it, or to the end of the run. */
 static bool run_sleep(struct machine *m, struct run *run)
 {
   uint64_t until = run_deadline(m);
@@ -224,7 +224,7 @@ static bool run_step(struct machine *m, struct run *run)
   }
 }
 
-/* A reset or boot instead of an instruction is a step. */
+/* A reset or boot in place of an instruction counts as a step. */
 static bool run_is_stepped(struct machine *m, struct run *run)
 {
   if (!run->limit->is_step)

@@ -87,7 +87,7 @@ static size_t write_board(struct machine *m, void *bytes, size_t size)
   return board_save(m->board, bytes, size);
 }
 
-/* The one that is shown. */
+/* Writes the processor that machine_show has chosen. */
 static size_t write_cpu(struct machine *m, void *bytes, size_t size)
 {
   return cpu_save(machine_cpu(m), bytes, size);
@@ -115,7 +115,7 @@ static bool is_zero(const uint8_t *bytes, size_t size)
   return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-/* A page with its number; `bytes` has room for it. Returns how many they are, 0 for a page of zeros. */
+/* Packs a page with its number into `bytes`, which has room for it. Returns the size, 0 for a page of zeros. */
 static size_t page_pack(uint8_t *bytes, const uint8_t *from, uint64_t size, uint64_t page)
 {
   size_t part = sparse_size(size, page);
@@ -127,7 +127,7 @@ static size_t page_pack(uint8_t *bytes, const uint8_t *from, uint64_t size, uint
   return 8 + part;
 }
 
-/* Once to know length and checksum, which come first, and once more to write. */
+/* Packs all pages twice: once for the length and the checksum, which come first, and once to write them. */
 static void pages_put(struct output *output, enum save_section section, const uint8_t *from, uint64_t size)
 {
   uint64_t pages = (size + SPARSE_PAGE - 1) / SPARSE_PAGE, length = 0;

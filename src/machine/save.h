@@ -16,7 +16,7 @@
 #define SAVE_SECTION_SIZE 24u /* name, length, checksum of the contents, checksum of these */
 #define SAVE_NAME_SIZE 8u
 
-/* In this order, each once, but SAVE_CPU for each processor. */
+/* The sections in their order. Each occurs once, but SAVE_CPU once for each processor. */
 enum save_section { SAVE_MACHINE, SAVE_START, SAVE_FLOPPY, SAVE_DISK, SAVE_MEMORY, SAVE_BOARD, SAVE_CPU, SAVE_END };
 #define SAVE_SECTIONS (SAVE_END + 1u)
 extern const char save_names[SAVE_SECTIONS][SAVE_NAME_SIZE + 1];
@@ -35,8 +35,8 @@ struct save_plan {
 void plan_archive(struct archive *archive, struct save_plan *plan);
 /* The fields of the machine itself. */
 void machine_archive(struct archive *archive, struct machine *machine);
-/* What the machine was started with. Reading makes copies; an invalid start is refused, and may be given to start_done.
- */
+/* The kernel, bytes or drives that the machine was started with. Reading makes copies; an invalid start is refused, and
+ * may be given to start_done. */
 void start_archive(struct archive *archive, struct start *start);
 
 /* ---- bytes that are mostly zeros ---- */

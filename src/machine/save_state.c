@@ -84,7 +84,7 @@ void machine_archive(struct archive *archive, struct machine *machine)
 
 /* ---- what it was started with ---- */
 
-/* The size of bytes that follow; more than there are is refused before anything is allocated. */
+/* The size of the bytes that follow. A size beyond the input is refused before anything is allocated. */
 static size_t size_archive(struct archive *archive, size_t size)
 {
   uint64_t value = size;

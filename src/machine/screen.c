@@ -7,7 +7,7 @@
 
 #define ROWS_MAX 204u /* of 80 columns in 32 KiB */
 
-/* The guest's registers may say anything: what is returned lies within video memory. */
+/* The guest's registers may have any values: the returned cells lie within video memory. */
 struct machine_screen machine_screen(struct machine *machine)
 {
   struct board_screen board = board_screen(machine->board);

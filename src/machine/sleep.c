@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of ACPI's S3 (suspend to RAM), as QEMU and its firmware, SeaBIOS, do it. The processors had no power: theirs
- * is a power-on reset. Devices are reset too, memory is kept. The firmware sets up what software expects of it and goes
- * on in real mode at the firmware waking vector of the FACS (ACPI specification 5.2.10), with interrupts off.
+ * The end of ACPI's S3 (suspend to RAM), as QEMU and its firmware, SeaBIOS, do it. The processors had no power, so they
+ * get a power-on reset. Devices are reset too; memory is kept. The firmware sets up what software expects of it and
+ * continues in real mode at the firmware waking vector of the FACS (ACPI specification 5.2.10), with interrupts off.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define FACS_ALIGNMENT 64u
 #define FACS_VECTOR 12u
-#define CMOS_SHUTDOWN 0x0F /* SeaBIOS uses this register up on its way, too */
+#define CMOS_SHUTDOWN 0x0F /* SeaBIOS also clears this register when it resumes */
 
 bool machine_is_asleep(const struct machine *machine)
 {
@@ -22,8 +22,8 @@ void machine_wake(struct machine *machine)
   board_request_wake(machine->board);
 }
 
-/* The address of real mode's first MiB that the guest has written into the FACS; 0: none. The table is in the guest's
- * memory, and it may have done anything to it. */
+/* The waking vector that the guest has written into the FACS, an address in the first MiB; 0: none. The table lies in
+ * the guest's memory and may hold anything. */
 static uint32_t waking_vector(const struct machine *m)
 {
   for (uint64_t place = m->tables; place + FACS_ALIGNMENT <= m->memory.low; place += FACS_ALIGNMENT) {
@@ -37,7 +37,7 @@ static uint32_t waking_vector(const struct machine *m)
   return 0;
 }
 
-/* The numbers that RDRAND gives go on: they would be the same after each sleep. */
+/* Keeps the state of RDRAND's numbers: otherwise they would be the same after each sleep. */
 static void reset_cpu(struct cpu *cpu)
 {
   uint64_t random = cpu->random;

@@ -28,7 +28,7 @@ struct drive {
   uint8_t type; /* of a floppy, as CMOS and INT 13h number them: 1 360K, 2 1.2M, 3 720K, 4 1.44M, 6 2.88M */
 };
 
-/* What the machine was told to start with, kept for the next reset. */
+/* The start that the caller has chosen, kept for the next reset. */
 enum start_kind { START_DRIVES, START_KERNEL, START_FLAT };
 
 struct start {
@@ -46,10 +46,10 @@ struct start {
 struct keys {
   uint8_t codes[KEYS_MAX];
   unsigned first, count;
-  uint64_t next; /* not before this time */
+  uint64_t next; /* earliest time of the next code */
 };
 
-/* What idle.c remembers: see there. */
+/* The state of idle.c: see there. */
 struct idle {
   unsigned quiet;   /* times in a row that the guest came back to a loop that does nothing */
   bool is_foreign;  /* code other than the firmware was called since the last time */
@@ -70,7 +70,7 @@ struct wire {
   unsigned number; /* of the processor */
 };
 
-/* Whose turn it is: see turn.c. */
+/* The current turn: see turn.c. */
 struct turn {
   unsigned number;  /* of the processor */
   unsigned waiting; /* consecutive processors before this one that did nothing but wait */
@@ -83,7 +83,7 @@ struct machine {
   struct cpu *cpu; /* the one whose turn it is; the firmware serves it */
   struct cpu *cpus[MACHINE_CPUS];
   unsigned cpu_count;
-  unsigned shown; /* which one machine_cpu gives */
+  unsigned shown; /* number of the processor that machine_cpu returns */
   struct wire wires[MACHINE_CPUS];
   struct turn turn;
   struct board *board;
@@ -107,7 +107,7 @@ struct machine {
   uint64_t skip_until; /* the last run ended while the guest waited for this time; 0: it did not */
   struct string_progress string;
   uint64_t service_cycles; /* cycles that the running service has taken so far */
-  uint16_t key_wait;       /* in the ROM: behind the HLT that waits for a key */
+  uint16_t key_wait;       /* offset in the ROM after the HLT that waits for a key */
 };
 
 /* ---- bus.c ---- */
@@ -126,27 +126,27 @@ struct board_disk drive_as_board_disk(const struct drive *drive);
 
 /* ---- machine.c ---- */
 
-/* Memory, processor and board, as `config` and the drives say. Returns as machine_new. */
+/* Makes memory, processors and board from `config` and the drives. Returns as machine_new. */
 int machine_assemble(struct machine *machine);
-/* RESET#, or power-on: processor, board, firmware. What it starts with is not yet in place. */
+/* Resets processors, board and firmware, by RESET# or power-on. The kernel or boot sector is not yet in place. */
 void machine_power_on(struct machine *machine, bool is_warm);
 /* Is all of [address, address + size) RAM that belongs to the guest at the start? */
 bool machine_is_free(const struct machine *machine, uint64_t address, uint64_t size);
 
 /* ---- turn.c ---- */
 
-/* Runs the processor whose turn it is, for so many instructions at most, and ends the turn if it is over. *ret_waits:
- * all processors wait; the result says how the bootstrap processor waits, and it is its turn. */
+/* Runs the processor whose turn it is, for at most `instructions`, and ends the turn if it is over. Sets *ret_waits if
+ * all processors wait: the result then tells how the bootstrap processor waits, and it has the turn. */
 enum cpu_stop turn_run(struct machine *machine, uint64_t instructions, bool *ret_waits);
 /* Instructions that are left of the turn. */
 uint64_t turn_left(const struct machine *machine);
-/* Time has passed while all waited: the turn begins anew. */
+/* Restarts the turn after time has passed while all processors waited. */
 void turn_renew(struct machine *machine);
-/* Power-on: it is the bootstrap processor's turn, and all clocks are the same. */
+/* Gives the turn to the bootstrap processor and sets all clocks to the same time, as at power-on. */
 void turn_reset(struct machine *machine);
 /* Sets all clocks to the same time, for callers that look at other processors. */
 void turn_settle(struct machine *machine);
-/* Could an interrupt wake a processor; has a processor been sent one? */
+/* turn_is_interruptible: could an interrupt wake a processor? turn_is_disturbed: has a processor been sent one? */
 bool turn_is_interruptible(const struct machine *machine);
 bool turn_is_disturbed(const struct machine *machine);
 /* Do all processors but the bootstrap processor sleep, so that no interrupt could wake them? */
@@ -157,19 +157,19 @@ bool turn_others_sleep(const struct machine *machine);
 /* Real mode: general registers 0, interrupts on, a stack that grows down from SS:SP. */
 void enter_real(struct machine *machine, uint16_t cs, uint16_t ip, uint16_t ss, uint16_t sp);
 
-/* Puts in place what the machine starts with. */
+/* Loads the kernel, flat bytes or boot sector that the machine starts with. */
 void start_apply(struct machine *machine);
 void start_done(struct start *start);
 /* INT 19h: the first drive with a boot sector, or the message of INT 18h. */
 void boot_drives(struct machine *machine);
-/* A reset of the processor alone, by which programs for the 286 leave protected mode: CMOS register 0Fh says so, and
- * execution goes on at the pointer at 40:67. Returns false for a reset of the whole machine. */
+/* Handles a reset of the processor alone, by which programs for the 286 leave protected mode: CMOS register 0Fh marks
+ * it, and execution continues at the pointer at 40:67. Returns false for a reset of the whole machine. */
 bool boot_resume(struct machine *machine);
 
 /* ---- sleep.c ---- */
 
-/* The board has an event that ends S3: processors and devices are reset, and the guest goes on at its waking vector, or
- * with a restart if it has set none. */
+/* Ends S3 after an event of the board: processors and devices are reset, and the guest continues at its waking vector,
+ * or restarts if it has set none. */
 void sleep_end(struct machine *machine);
 
 /* ---- multiboot.c ---- */
@@ -184,12 +184,12 @@ int linux_load(struct machine *machine, const struct start *start, const char **
 
 /* ---- idle.c ---- */
 
-/* The first: the processor takes an interrupt with this vector. The second: another input arrives. */
+/* idle_interrupt: the processor takes an interrupt with this vector. idle_disturb: another input arrives. */
 void idle_interrupt(struct machine *machine, uint8_t vector);
 void idle_disturb(struct machine *machine);
 /* Is the processor at the HLT with which INT 16h waits for a key? */
 bool idle_waits_for_key(const struct machine *machine);
-/* The guest waits, and something could wake it. Returns true if it would only come back here for ever. */
+/* Called when the guest waits and something could wake it. Returns true if it would only come back here for ever. */
 bool idle_is_forever(struct machine *machine, enum cpu_stop stop);
 
 /* ---- keyboard.c ---- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Several processors, one after the other. There is one time: while a processor runs it goes on, and the others stand
- * still (cpu_stand), so whatever one does comes before all that the next one sees, its time-stamp counter included. A
- * turn takes TURN_TIME; it ends earlier where the processor waits (HLT, a jump to itself) or says PAUSE. When it ends
- * depends on the guest alone, not on where a run was cut. One processor has one turn without end.
+ * Runs several processors in turn. They share one clock, which advances while one processor runs and the others stand
+ * still (cpu_stand). Everything that one does therefore comes before all that the next one sees, its time-stamp counter
+ * included. A turn takes TURN_TIME; it ends earlier if the processor waits (HLT, a jump to itself) or executes PAUSE.
+ * Its end depends on the guest alone, not on where a run was cut. A single processor has one turn without end.
  */
 #include "machine/state.h"
 
@@ -63,7 +63,7 @@ uint64_t turn_left(const struct machine *machine)
   return machine->turn.until > now ? machine->turn.until - now : 0;
 }
 
-/* The next one's turn. Returns true when all wait. */
+/* Gives the turn to the next processor. Returns true if all wait. */
 static bool turn_next(struct machine *m, bool waits)
 {
   struct turn *turn = &m->turn;

@@ -11,13 +11,13 @@
 
 struct annotate_page {
   const struct analysis_reading *reading;
-  struct source_files *sources; /* NULL: none is wanted */
+  struct source_files *sources; /* NULL: source lines are not wanted */
   uint32_t stream;              /* or LB_TRACE_ALL */
   struct report_output output;
   bool has_utf8; /* arrows are drawn with it */
 };
 
-/* Prints first what was counted and what is not known of the whole trace, then the rows of each function. Returns 0, or
+/* Prints what was counted and what is unknown in the whole trace, then the rows of each function. Returns 0, or
  * -ENOMEM. */
 int annotate_page_print(const struct annotate_page *page, bool is_json, const struct analysis_hot_function *functions,
                         size_t count);

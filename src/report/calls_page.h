@@ -27,7 +27,7 @@ struct calls_page {
   struct calls_walk *walk;
 };
 
-/* Reads the trace and prints its calls. Returns 0, or negative after a complaint, for example if there is nothing to
+/* Reads the trace and prints its calls. Returns 0, or negative after a message, for example if there is nothing to
  * show. */
 int calls_page_print(const struct calls_page *page);
 
@@ -69,7 +69,8 @@ const char *calls_number(const struct report_output *output, uint64_t instructio
 /* The same for JSON: null. */
 const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[REPORT_NUMBER_SIZE]);
 
-/* The member `unknown` of an object whose instructions are null: why they are not known. "" if they are. */
+/* The member `unknown` of an object whose instructions are null: the reason why they are unknown. "" if they are
+ * known. */
 const char *calls_json_unknown(const struct calls_walk *walk, bool is_known);
 /* " 12.3%", or "-". */
 const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[REPORT_NUMBER_SIZE]);

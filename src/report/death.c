@@ -305,7 +305,7 @@ void death_recorder(struct death_printer *printer, const struct analysis_thread 
     printer->error = report_print(printer->text, thread->recorder, format, &options);
 }
 
-/* Shows what libraries did after the program's own code. */
+/* Shows the branches of libraries after the last one of the program's own code. */
 static void put_tail(struct death_printer *printer, const struct analysis_thread *thread,
                      const struct analysis_death_rows *rows)
 {

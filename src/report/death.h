@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The code that the layouts of a report on a program's end share: death.c for people, with death_stack.c and
- * death_table.c, death_json.c for programs; death_signal.c has the words. What is computed comes from src/analysis.
+ * death_table.c, death_json.c for programs; death_signal.c has the words. src/analysis computes the contents.
  */
 #ifndef REPORT_DEATH_H
 #define REPORT_DEATH_H
@@ -21,10 +21,10 @@ struct death_printer {
 
 #define death_put(printer, ...) report_put((printer)->text, &(printer)->error, __VA_ARGS__)
 
-/* Hands the text to `flush` if it has grown long. To be called between rows. */
+/* Passes the text to `flush` if it has grown long. To be called between rows. */
 void death_flush(struct death_printer *printer);
 
-/* What is at an address of a thread. Returns false if nothing is known. */
+/* Finds what is at an address of a thread. Returns false if nothing is known. */
 bool death_place(const struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                  uint64_t address, struct symbol_place *ret_place);
 
@@ -38,15 +38,15 @@ void death_instruction(const struct death_printer *printer, const struct analysi
 #define DEATH_RED "\033[1;31m"
 #define DEATH_PLAIN "\033[0m"
 
-/* Only if colours are wanted. */
+/* Prints the escape sequence of a colour, if colours are wanted. */
 void death_put_color(struct death_printer *printer, const char *color);
 
-/* Function and offset, then file and line, as far as they are known. */
+/* Prints function and offset, then file and line, as far as they are known. */
 void death_put_place(struct death_printer *printer, const struct analysis_thread *thread, uint32_t mark,
                      uint64_t address);
 
-/* Branches of a thread, at least one, in columns (death_table.c): their numbers in its list, in the order in which they
- * are printed. */
+/* Prints branches of a thread, at least one, in columns (death_table.c). `numbers` are their indices in its list, in
+ * the order of printing. */
 void death_put_table(struct death_printer *printer, const struct analysis_thread *thread, const size_t *numbers,
                      size_t count);
 
@@ -55,7 +55,7 @@ void death_put_stack(struct death_printer *printer, const struct analysis_thread
 
 /* ---- both ---- */
 
-/* What a recorder holds. */
+/* Prints the contents of a recorder. */
 void death_recorder(struct death_printer *printer, const struct analysis_thread *thread, enum report_format format);
 
 /* The last part of a path. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The end of a program for programs: one JSON object. All keys are always present; unknown values are null. Addresses
- * are strings, since JSON readers keep only 53 bits of a number.
+ * The report on the end of a program as one JSON object, for other programs. All keys are always present; unknown
+ * values are null. Addresses are strings, since JSON readers keep only 53 bits of a number.
  */
 #include <string.h>
 
@@ -176,7 +176,7 @@ static void put_branch(struct death_printer *printer, const struct analysis_thre
   death_flush(printer);
 }
 
-/* Newest first: what libraries did after the program's own code comes before it. */
+/* Newest first: branches of libraries after the program's own code come before it. */
 static void put_branches(struct death_printer *printer, const struct analysis_thread *thread,
                          const struct analysis_death_rows *rows)
 {

@@ -12,7 +12,7 @@
 #include "lastbranch/cpudb.h"
 #include "report/output.h"
 
-/* What the first word stands for. */
+/* The meaning of the first argument. */
 enum decode_what {
   DECODE_DS,
   DECODE_BTS,
@@ -28,7 +28,7 @@ struct decode_arguments {
   bool wants_json;
   bool wants_32, wants_64; /* layout of the DS area; neither: that of the CPU */
   bool has_offset, has_count;
-  uint64_t offset; /* bytes of the file to pass over */
+  uint64_t offset; /* bytes of the file to skip */
   uint64_t count;  /* records to show at most */
 };
 

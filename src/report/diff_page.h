@@ -11,7 +11,7 @@
 struct diff_page {
   struct diff_side *sides; /* two of them */
   const struct diff_options *options;
-  const char *files[2]; /* as the user called them */
+  const char *files[2]; /* as the user named them */
 };
 
 /* Compares the traces, thread by thread, and prints the result. Reports errors by message(). Returns 0 if they are the
@@ -34,7 +34,7 @@ int diff_put_pair(const struct diff_page *diff, const uint32_t streams[2], struc
 
 /* ---- counts (diff_counts_page.c) ---- */
 
-/* Prints the functions whose counts differ most. Complains. Returns 0 or negative. */
+/* Prints the functions whose counts differ most. Reports errors by message(). Returns 0 or negative. */
 int diff_put_counts(const struct diff_page *diff, struct page *page);
 
 #endif

@@ -12,7 +12,7 @@
 void diff_put_branches(struct page *page, const struct diff_side *side, const char *key, const char *title,
                        const struct analysis_diff_branch *branches, size_t count);
 
-/* Describes what the two runs did where they parted; `one` or `other` is NULL if that one has ended. */
+/* Describes what the two runs did where they diverged; `one` or `other` is NULL if that run has ended. */
 void diff_put_parting(struct page *page, const struct diff_side sides[2], const struct analysis_diff_branch *one,
                       const struct analysis_diff_branch *other);
 

@@ -10,15 +10,15 @@
 
 struct text;
 
-/* How a line that is too long is made to fit. */
+/* The way to shorten a line that is too long. */
 enum fit_how {
   FIT_NAMES, /* arguments, and parameters of templates, become "..."; then the longest words lose their middle; a branch
                 whose ends do not fit side by side becomes two lines */
   FIT_END,   /* the end is cut off */
 };
 
-/* Appends a line, without its newline, shortened to so many columns. Escape sequences of colours take no column. `line`
- * is modified. Returns 0, or -ENOMEM. */
+/* Appends a line, without its newline, shortened to `columns` columns. Escape sequences of colours take no column.
+ * `line` is modified. Returns 0, or -ENOMEM. */
 int fit_line(struct text *text, char *line, size_t columns, enum fit_how how);
 
 #endif

@@ -7,8 +7,8 @@
 
 enum report_format {
   REPORT_TABLE,
-  REPORT_WINDBG,     /* the layout that the WinDbg extension has for this CPU: old for combined registers, else new */
-  REPORT_WINDBG_OLD, /* that of extension 1.0.0.2, made for the Pentium M */
+  REPORT_WINDBG,     /* the layout of the WinDbg extension for this CPU: old for combined registers, else new */
+  REPORT_WINDBG_OLD, /* the layout of extension 1.0.0.2, made for the Pentium M */
   REPORT_JSON,
   REPORT_FORMATS,
 };

@@ -45,7 +45,7 @@ void report_put_indirects(const struct report_page *report, struct page *page, u
 /* Are only the taken branches known? */
 bool report_has_only_taken(const struct report_page *report);
 
-/* How many rows of a table there are beyond those that are shown. */
+/* Prints how many rows of a table are not shown. */
 void report_put_rest(struct page *page, uint64_t shown, uint64_t count);
 
 #endif

@@ -15,7 +15,7 @@ struct cpu;
 struct machine;
 struct symbol_table;
 
-/* What --dump shows. */
+/* The parts of --dump. */
 enum machine_dump {
   DUMP_LBR = 1 << 0,
   DUMP_DS = 1 << 1,
@@ -38,7 +38,7 @@ void machine_page_msrs(const struct machine_view *view, struct page *page);
 void machine_page_ds(const struct machine_view *view, struct page *page);
 void machine_page_bts(const struct machine_view *view, struct page *page);
 void machine_page_pebs(const struct machine_view *view, struct page *page);
-/* Events that the guest programmed counters for although the model does not count them. */
+/* Prints the events that the guest's counters are programmed for although the model does not count them. */
 void machine_page_events(const struct machine_view *view, struct page *page);
 
 /* ---- text ---- */
@@ -80,7 +80,7 @@ void machine_page_result(const struct machine_view *view, const struct machine_r
 /* The rows of the screen. */
 void machine_page_screen(const struct machine_view *view, bool is_all, const struct report_output *output);
 
-/* Everything that may tell why a guest died. */
+/* Appends everything that may explain why a guest died. */
 void machine_text_death(const struct machine_view *view, const struct machine_result *result, struct text *text);
 
 #endif

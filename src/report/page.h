@@ -24,12 +24,12 @@ struct page {
   bool is_json;
   int width;     /* text: longer lines are broken */
   int row_width; /* the same for rows of tables; INT_MAX for never */
-  /* The rest is the page's own. */
+  /* The members below are private. */
   FILE *file; /* where it goes: that of the output, or memory while text is held back */
   char *held;
   size_t held_size;
   unsigned depth;                    /* of JSON brackets */
-  bool is_first;                     /* nothing follows the bracket, or is in the list, yet */
+  bool is_first;                     /* the bracket or list has no entry yet */
   bool is_blank;                     /* text: nothing was printed yet */
   const char *heading;               /* text: of a section that is empty so far */
   const struct page_column *columns; /* inside a table */
@@ -52,7 +52,7 @@ void page_title(struct page *page, const char *title);
 void page_remark(struct page *page, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void page_blank(struct page *page);
 
-/* The title must stay good until the section ends. */
+/* The title must stay valid until the section ends. */
 void page_section(struct page *page, const char *key, const char *title);
 void page_section_end(struct page *page);
 
@@ -75,7 +75,7 @@ void page_put_flag(struct page *page, const char *key, bool value); /* as text "
 void page_put_json(struct page *page, const char *key,
                    const char *json); /* JSON only: a value that is formatted already */
 
-/* In a row, behind its last cell: a source or remark; text shows it in a line of its own. */
+/* In a row, after its last cell: a source or remark; text shows it in a line of its own. */
 void page_put_note(struct page *page, const char *key, const char *value);
 
 /* A list of words. */

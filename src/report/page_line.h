@@ -24,7 +24,7 @@ void line_bold(const struct page *page, const char *string);
 /* The column at which a value, and the lines that continue it, begin. */
 int line_indent(const struct page *page);
 
-/* Moves to where the next value begins: behind its name, or at its column. */
+/* Moves to where the next value begins: after its name, or at its column. */
 void line_begin(struct page *page, const char *key);
 
 /* The next cell of a row. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Code that the layouts of this folder share: a printer that remembers its first failure, so that the layouts need not
- * check after every piece, and the few questions that all of them ask a recorder.
+ * check after every piece, and the few queries that all of them make to a recorder.
  */
 #ifndef REPORT_PRINTER_H
 #define REPORT_PRINTER_H
@@ -27,7 +27,7 @@ bool printer_symbol(const struct printer *printer, uint64_t address, const char 
 /* The value of the first register of this id. Returns false if the CPU has none, or it cannot be read. */
 bool printer_register(const struct printer *printer, enum lb_register id, uint64_t *ret_value);
 
-/* The number that TOS holds, without the bits that are not the number. Returns false on a CPU without TOS. */
+/* The entry number in TOS, without its other bits. Returns false on a CPU without TOS. */
 bool printer_tos(const struct printer *printer, unsigned *ret_tos);
 
 /* The newest branch in registers beside the stack (Zen 3 and later). Returns false if there are none, or they are

@@ -22,24 +22,24 @@ struct register_choice {
   uint32_t msr;
 };
 
-/* The CPU of --cpu; where that is NULL, this machine's if `fits` accepts it, else Skylake. Sets `cpu` and `chosen_by`.
- */
+/* Chooses the CPU of --cpu or, if that is NULL, this machine's if `fits` accepts it, else Skylake. Sets `cpu` and
+ * `chosen_by`. */
 void register_choose_cpu(const struct lb_cpu *cpu, bool (*fits)(const struct lb_cpu *cpu, const void *data),
                          const void *data, struct register_choice *ret_choice);
 
-/* The same with a register that the CPU must have. Complains, saying which CPUs have it.
- * Returns 0, or LB_E_NO_REGISTER. */
+/* The same with a register that the CPU must have. An error message names the CPUs that have it. Returns 0, or
+ * LB_E_NO_REGISTER. */
 int register_choose(const struct lb_cpu *cpu, const char *register_name, struct register_choice *ret_choice);
 
-/* The CPU that was chosen and, unless the user chose it, by whom. */
+/* Prints the CPU that was chosen and, unless the user named it, how it was chosen. */
 void register_put_cpu(struct page *page, const struct register_choice *choice);
 
 /* Appends the first few names of the CPUs for which `has` is true, and how many more there are: "a, b, c and 7 more".
  * Appends nothing if there is none. Returns how many there are, or -ENOMEM. */
 int register_list_cpus(struct text *text, bool (*has)(const struct lb_cpu *cpu, const void *data), const void *data);
 
-/* The value with the fields that the words name, FIELD or FIELD=VALUE with commas between them, and all others 0.
- * `register_name` is for complaints. Returns 0, or negative after a complaint: LB_E_BAD_SYNTAX and LB_E_BAD_NUMBER if a
+/* Makes the value with the fields that the words name, FIELD or FIELD=VALUE with commas between them, and all others 0.
+ * `register_name` is for messages. Returns 0, or negative after a message: LB_E_BAD_SYNTAX and LB_E_BAD_NUMBER if a
  * word is invalid for any register. */
 int register_encode(const struct register_choice *choice, const char *register_name, char *const *words, int count,
                     uint64_t *ret_value);
@@ -56,18 +56,18 @@ enum write_answer {
 
 const char *register_answer_word(enum write_answer answer);
 
-/* Asks a recorder of this CPU, fresh from reset, for the answer to WRMSR. `ret_value` is what reads back, if nothing
- * faults. */
+/* Asks a recorder of this CPU, fresh from reset, for the answer to WRMSR. `ret_value` is the value that reads back, if
+ * nothing faults. */
 enum write_answer register_try_write(const struct register_choice *choice, uint64_t value, uint64_t *ret_value);
 
-/* Why a value faults for another reason than a single bit (for example because it is not canonical); NULL where a bit
- * is the reason. */
+/* Returns why a value faults for a reason other than a single bit (for example because it is not canonical); NULL if a
+ * bit is the reason. */
 const char *register_fault_reason(const struct register_choice *choice);
 
 /* The bits of `value` that give #GP when the register has them and is otherwise as after reset. */
 uint64_t register_faulting_bits(const struct register_choice *choice, uint64_t value);
 
-/* What a write does with one bit that is set: "kept", "ignored", "#GP", ... */
+/* The effect of a write on one bit that is set: "kept", "ignored", "#GP", ... */
 const char *register_bit_write(const struct register_choice *choice, unsigned bit);
 
 #endif

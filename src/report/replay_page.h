@@ -22,7 +22,7 @@ struct replay_page {
 /* Warns if branches are missing shortly before the position. */
 void replay_page_warn(const struct replay_run *run);
 
-/* Returns 0, or negative after a complaint. */
+/* Returns 0, or negative after a message. */
 int replay_page_print(const struct replay_page *replay);
 
 #endif

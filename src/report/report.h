@@ -40,12 +40,12 @@
 /* Names for addresses. */
 struct report_symbols {
   void *data; /* handed to find */
-  /* Which symbol `address` belongs to, and how far behind its start. Returns false, touching nothing, if there is none.
-   * The name must stay good until the next call, and hold no control characters. */
+  /* Finds the symbol that `address` belongs to, and the offset from its start. Returns false, touching nothing, if
+   * there is none. The name must stay valid until the next call, and contain no control characters. */
   bool (*find)(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 };
 
-/* The head of the WinDbg layouts. Zero means: a value that fits the layout and the CPU. */
+/* The head of the WinDbg layouts. A zero stands for a value that fits the layout and the CPU. */
 struct report_windbg {
   const char *banner;     /* first line */
   const char *version;    /* second line */
@@ -68,9 +68,8 @@ struct report_options {
   const struct report_live *live;       /* NULL: the recorder itself recorded the branches */
 };
 
-/* Appends what `recorder` holds to `text`, each line ended. `options` may be NULL.
- * Returns 0, or -ENOMEM: the text is then as it was before.
- */
+/* Appends the contents of `recorder` to `text`, in whole lines. `options` may be NULL. Returns 0, or -ENOMEM: the text
+ * is then as it was before. */
 int report_print(struct text *text, const struct lb_recorder *recorder, enum report_format format,
                  const struct report_options *options);
 
@@ -89,8 +88,8 @@ struct report_death_options {
   void *data;
 };
 
-/* Appends it to `text`, each line ended; as JSON, one object. Returns 0, or -ENOMEM: the text is then as it was before,
- * or as `flush` left it. */
+/* Appends the report to `text`, in whole lines; as JSON, one object. Returns 0, or -ENOMEM: the text is then as it was
+ * before, or as `flush` left it. */
 int report_death_print(struct text *text, const struct analysis_death *death,
                        const struct report_death_options *options);
 

@@ -10,7 +10,7 @@
 
 struct text;
 
-/* What a line can be made of. */
+/* The fields that a line can have. */
 enum report_field {
   REPORT_FIELD_THREAD,
   REPORT_FIELD_PROCESS,
@@ -41,10 +41,10 @@ int report_field_find(const char *word);
 
 struct report_script_options {
   bool is_json;                   /* an object in each line */
-  uint32_t stream;                /* this one only, or LB_TRACE_ALL */
-  uint64_t limit;                 /* so many branches; UINT64_MAX: all */
-  struct analysis_names *names;   /* NULL: addresses only. It learns of the modules from the script */
-  struct analysis_filter *filter; /* NULL: all branches. It learns of streams and modules from the script */
+  uint32_t stream;                /* the only stream to print, or LB_TRACE_ALL */
+  uint64_t limit;                 /* most branches to print; UINT64_MAX: all */
+  struct analysis_names *names;   /* NULL: addresses only. The script passes modules to it */
+  struct analysis_filter *filter; /* NULL: all branches. The script passes streams and modules to it */
   /* Not NULL: of the branches that pass the filter, only `context` before and after each entry to this target are
    * printed. It is entered when a branch leads to it from elsewhere, or calls it. */
   const struct analysis_target *around;
@@ -63,15 +63,15 @@ struct report_script;
 int report_script_new(const struct report_script_options *options, struct report_script **ret_script);
 void report_script_free(struct report_script *script); /* takes NULL */
 
-/* Appends the lines of a record, if it has any: a line for each branch, or for a gap. Returns 1; 0 when there are as
- * many branches as were wanted; LB_E_TOO_BIG: REPORT_CONTEXT_BYTES is not enough for so many streams; -ENOMEM: some of
- * the lines may be missing. */
+/* Appends the lines of a record, if it has any: a line for each branch, or for a gap. Returns 1; 0 when as many
+ * branches as wanted were printed; LB_E_TOO_BIG: REPORT_CONTEXT_BYTES is not enough for so many streams; -ENOMEM: some
+ * of the lines may be missing. */
 int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text);
 
-/* Leaves out the next so many branches that would get a line. Not with `around`. */
+/* Skips the next `count` branches that would get a line. Not for use with `around`. */
 void report_script_skip(struct report_script *script, uint64_t count);
 
-/* How many branches were put into lines so far. */
+/* The number of branches printed so far. */
 uint64_t report_script_count(const struct report_script *script);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A script while it is made: what its parts share (script.c: records and common lines; script_fields.c: lines of fields
- * that were picked; script_around.c: branches before and after). The text of an address with its name is made once and
- * cached; a line is then a few copies.
+ * A script while it is made: declarations that its parts share (script.c: records and common lines; script_fields.c:
+ * lines of fields that were picked; script_around.c: branches before and after). The text of an address with its name
+ * is made once and cached; a line is then a few copies.
  */
 #ifndef REPORT_SCRIPT_LINES_H
 #define REPORT_SCRIPT_LINES_H
@@ -12,7 +12,7 @@
 #include "report/writer.h"
 
 #define PLACES (1u << 14)
-#define PLACE_TEXT 104u /* longer texts are made each time */
+#define PLACE_TEXT 104u /* longer texts are not cached */
 
 /* The kinds of text that are cached for an address. */
 enum place_what { PLACE_WHOLE, PLACE_SYMBOL, PLACE_MODULE, PLACE_LINE, PLACE_INSTRUCTION, PLACE_WHATS = 8 };
@@ -35,7 +35,7 @@ struct kept_branch {
 struct kept_branches {
   struct kept_branch *ring; /* options.context of them; NULL: none so far */
   uint32_t next, count;
-  uint32_t left;   /* so many of the next branches are still printed */
+  uint32_t left;   /* how many of the next branches are still to be printed */
   bool is_dropped; /* some were dropped from the ring since the last printed branch */
 };
 

@@ -120,7 +120,7 @@ static int matches_count(struct printing *printing, uint32_t stream, uint64_t co
   return r < 0 ? r : seen >= count;
 }
 
-/* Goes back as far as necessary, further each time. The branches are then read once more to be printed. */
+/* Searches further back each time, as far as necessary. The branches are then read again to be printed. */
 static int printing_stream_matches(struct printing *printing, uint32_t stream, uint64_t wanted, bool is_first)
 {
   uint64_t count = wanted > TAIL_FIRST ? wanted : TAIL_FIRST, matches = 0;
@@ -164,7 +164,7 @@ static int printing_tail(struct printing *printing)
   return r;
 }
 
-/* Whether a search found nothing, which is a result, too. */
+/* Whether a search found nothing. Reports that to the user. */
 static bool is_in_vain(const struct printing *printing)
 {
   const struct report_script_options *options = printing->page->options;

@@ -17,8 +17,7 @@ struct report_script_page {
   bool has_progress; /* progress may be shown beside the lines */
 };
 
-/* Prints the branches that are asked for. Returns 0, or negative after a complaint, for example if no branch matches.
- */
+/* Prints the branches that are asked for. Returns 0, or negative after a message, for example if no branch matches. */
 int report_script_page_print(const struct report_script_page *page);
 
 #endif

@@ -13,18 +13,18 @@
 
 struct source_files {
   struct source_paths paths;
-  uint64_t time; /* a file that is younger than this was changed since; 0: not known */
-  bool is_quiet; /* files that are missing are not complained about */
-  /* The rest is its own. */
+  uint64_t time; /* when the trace was begun: a younger file has changed since; 0: not known */
+  bool is_quiet; /* missing files are not reported */
+  /* The members below are private. */
   struct source_file *files;
   size_t count, capacity;
   size_t bytes;        /* of all files */
-  bool has_complained; /* about a missing file; `has_warned`: about a file that is too young. Once each */
+  bool has_complained; /* a missing file was reported; `has_warned`: a file that is too young. Each only once */
   bool has_warned;
 };
 
-/* Appends a line, counted from 1, fit to be printed and without trailing blanks. The first file that cannot be read is
- * complained about. Returns false if there is no such line or no such file. */
+/* Appends a line, counted from 1, fit to be printed and without trailing blanks. Reports the first file that cannot be
+ * read. Returns false if there is no such line or no such file. */
 bool source_add_line(struct source_files *files, const char *path, unsigned line, struct text *text);
 
 void source_done(struct source_files *files);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which source files may be shown. Their names come out of debug information, which may name any file of this machine:
- * `#line 1 "/etc/shadow"` is enough. So only files below the folders in which the program was compiled are read, and
- * those that the user allows.
+ * Decides which source files may be shown. Their names come from debug information, which may name any file of this
+ * machine: `#line 1 "/etc/shadow"` is enough. Therefore only files below the folders in which the program was compiled
+ * are read, and those that the user allows.
  */
 #ifndef REPORT_SOURCE_PATHS_H
 #define REPORT_SOURCE_PATHS_H
@@ -26,11 +26,11 @@ struct source_paths {
   struct source_prefix prefixes[SOURCE_PREFIXES_MAX];
   size_t prefix_count;
   bool allows_any;                    /* --any-source */
-  const struct analysis_names *names; /* know where the program was compiled */
-  bool has_warned;                    /* of a file that may not be shown */
+  const struct analysis_names *names; /* they know where the program was compiled */
+  bool has_warned;                    /* the user was warned of a file that may not be shown */
 };
 
-/* Adds what --source-prefix says: "OLD=NEW" or "DIR". Returns false if it is neither, or one too many. */
+/* Adds what --source-prefix says: "OLD=NEW" or "DIR". Returns false if it is neither, or if there are too many. */
 bool source_paths_add(struct source_paths *paths, const char *argument);
 
 /* Opens a source file for reading. Returns a descriptor; -EPERM if it may not be shown, after a warning at the first

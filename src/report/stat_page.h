@@ -16,7 +16,7 @@ struct stat_page {
   const struct analysis_module_totals *module; /* the only module that is shown, or NULL */
 };
 
-/* Returns 0, or -ENOMEM after a complaint. */
+/* Returns 0, or -ENOMEM after a message. */
 int stat_page_print(const struct stat_page *stat, const struct report_output *output, bool is_json);
 
 #endif

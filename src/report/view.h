@@ -23,30 +23,30 @@ struct report_view_options {
   const char *file;                   /* name of the trace, for the title and for commands that the page proposes */
   const char *module; /* functions of this one only (analysis_module_is), and edges from and to them; or NULL */
   uint32_t stream;    /* this one only, or LB_TRACE_ALL, */
-  uint64_t from, to;  /* and these branches only, without the last: from 0 to UINT64_MAX for all */
+  uint64_t from, to;  /* and its branches from `from` up to, but not including, `to`; 0 and UINT64_MAX for all */
   uint64_t merge;     /* merge calls of fewer branches even if there is room */
   uint64_t size;      /* bytes of the page; the timeline is made to fit */
 };
 
-/* The options are copied, what they point to must stay good. Returns 0, or -ENOMEM. */
+/* The options are copied; what they point to must stay valid. Returns 0, or -ENOMEM. */
 int report_view_new(const struct report_view_options *options, struct report_view **ret_view);
 void report_view_free(struct report_view *view); /* takes NULL */
 
-/* Must come first, if tables and code are wanted: takes the counts, which are not needed afterwards. Returns 0, or
+/* Takes the counts, which are not needed afterwards. Must be called first, if tables and code are wanted. Returns 0, or
  * -ENOMEM. */
 int report_view_counts(struct report_view *view, const struct analysis_counts *counts);
 
-/* How many functions ran, as was counted: with options.module, functions of that one. */
+/* The number of functions that ran, according to the counts; with options.module, only functions of that module. */
 size_t report_view_ran(const struct report_view *view);
 
-/* Then takes the records of the trace. For a part of a trace, the branches before the part tell which calls are open
- * when it begins. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+/* Takes the records of the trace, after the counts. For a part of a trace, the branches before the part tell which
+ * calls are open when it begins. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_view_record(struct report_view *view, const struct lb_trace_record *record);
 
-/* Behind the last record. Returns 0, or -ENOMEM. */
+/* To be called after the last record. Returns 0, or -ENOMEM. */
 int report_view_end(struct report_view *view);
 
-/* Does all of that from the trace; the options are those of report_view_new. Returns 0, or negative after a complaint,
+/* Does all of the above from a trace; the options are those of report_view_new. Returns 0, or negative after a message,
  * for example if nothing of the module ran. */
 int report_view_read(struct report_view *view, const struct report_view_options *options, struct trace_input *input);
 
@@ -55,11 +55,11 @@ typedef int report_view_write_function(void *data, const char *bytes, size_t siz
 /* Writes the page. Returns 0, what the function returned, or -ENOMEM. */
 int report_view_write(struct report_view *view, report_view_write_function *function, void *data);
 
-/* What the page does not show. */
+/* The limits of the page: calls that it shows merged. */
 struct report_view_limits {
   uint64_t blocks; /* of the timeline */
   uint64_t merge;  /* calls of fewer branches are merged; 0: none are */
-  uint64_t merged; /* so many calls were */
+  uint64_t merged; /* number of calls that are merged */
   uint64_t calls;  /* of all */
 };
 

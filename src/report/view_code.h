@@ -20,7 +20,7 @@ struct view_code {
   size_t count;
 };
 
-/* Appends the members "source", "changed" and "lines" with a comma behind each, null if there is no source, and notes
+/* Appends the members "source", "changed" and "lines" with a comma after each, null if there is no source, and notes
  * the lines of the instructions. Returns 0, or -ENOMEM. */
 int view_source_put(struct report_view *view, struct view_code *code, struct text *text);
 

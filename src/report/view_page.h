@@ -15,7 +15,7 @@ struct report_view {
   struct timeline timeline;
   struct text meta;                /* JSON members */
   struct text edges, code, totals; /* JSON, made of the counts */
-  size_t ran;                      /* functions, likewise */
+  size_t ran;                      /* functions that ran, also from the counts */
 };
 
 /* ---- JSON that may stand in a page ---- */

@@ -4,9 +4,9 @@
  * the browser run this script and nothing else, and the data: JSON, and the blocks of the timeline as variable-length
  * numbers in base64. page.js reads them.
  *
- * The blocks: how many streams; of each its number and its rows; of each row its blocks; of each block five numbers:
- * branches since the block before, branches in it, the same of instructions, and 2 * function, plus 1 if three more
- * follow: flags and how it was left, calls, and branches of these.
+ * The blocks begin with the number of streams. Each stream has its number and its number of rows; each row its depth
+ * and its number of blocks; each block five numbers: branches since the block before, branches in it, the same for
+ * instructions, and 2 * function, plus 1 if three more follow: flags and how it was left, calls, and branches of these.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -130,7 +130,7 @@ int live_session_close(struct live_session *session)
 
 /* ---- on and off ---- */
 
-/* Checks that nobody else uses the stack. Returns 0 or negative. */
+/* Checks that no other program uses the stack. Returns 0 or negative. */
 static int in_use_check(struct live_session *session)
 {
   int is_on = hardware_live_is_on(&session->live);

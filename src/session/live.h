@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The parts of `lbr live`: a processor's registers through the msr device (live.c), the state that --arm left behind
- * (live_state.c), names for its addresses (live_names.c), and reading it again and again (live_read.c).
+ * (live_state.c), names for its addresses (live_names.c), and reading it repeatedly (live_read.c).
  */
 #ifndef SESSION_LIVE_H
 #define SESSION_LIVE_H
@@ -17,7 +17,7 @@ struct live_arguments {
   bool wants_arm, wants_disarm, is_forced, keeps_running;
   bool wants_watch;
   double interval;
-  uint64_t count; /* of pages; 0: no end */
+  uint64_t count; /* number of pages; 0: unlimited */
   bool has_symbols;
   unsigned process; /* process whose names the user addresses get; 0: none */
   const char *state_directory;
@@ -31,14 +31,14 @@ struct live_state {
   unsigned count;
 };
 
-/* Reads the state that an earlier run left for this processor. A file from before the last boot counts as none.
- * Complains. Returns 0, also if there is none; or negative. */
+/* Reads the state that an earlier run left for this processor. A file from before the last boot is ignored. Reports
+ * errors by message(). Returns 0, also if there is none; or negative. */
 int live_state_read(const char *directory, unsigned number, struct live_state *ret_state);
 
-/* Writes it; there must be none. Complains. Returns 0 or negative. */
+/* Writes the state file, which must not exist yet. Reports errors by message(). Returns 0 or negative. */
 int live_state_write(const char *directory, unsigned number, const struct hardware_undo *undo);
 
-/* Removes it. */
+/* Removes the state file. */
 void live_state_remove(const char *directory, unsigned number);
 
 /* Parses the changes from the text of a state file. Returns how many there are, or LB_E_BAD_SYNTAX. */
@@ -60,39 +60,40 @@ struct live_session {
   bool is_here;             /* lbr runs on that processor: there is no other */
 };
 
-/* Finds the processor, opens its registers and guards them. Complains. Returns 0 or negative. */
+/* Finds the processor, opens its registers and guards them. Reports errors by message(). Returns 0 or negative. */
 int live_session_open(struct live_session *session, const struct live_arguments *arguments);
 
-/* Restores every register whose change is not to stay. Complains. Returns 0 or negative. */
+/* Restores every register whose change is not to stay. Reports errors by message(). Returns 0 or negative. */
 int live_session_close(struct live_session *session);
 
-/* Complains about what failed last. Returns negative. */
+/* Reports the last failure by message(). Returns negative. */
 int live_session_complain(struct live_session *session);
 
-/* Switches recording on, until live_session_close. Complains. Returns 0 or negative. */
+/* Switches recording on, until live_session_close. Reports errors by message(). Returns 0 or negative. */
 int live_session_switch_on(struct live_session *session);
 
-/* --arm and --disarm. Complain. Return 0 or negative. `ret_counters`: how many of the processor's performance counters
- * are in use. */
+/* --arm and --disarm. Both report errors by message(). Return 0 or negative. `ret_counters`: how many of the
+ * processor's performance counters are in use. */
 int live_session_arm(struct live_session *session, unsigned *ret_counters);
 int live_session_disarm(struct live_session *session);
 
 /* ---- its records ---- */
 
-/* What was read from the processor. */
+/* The records read from the processor. */
 struct live_reading {
   uint64_t number; /* of the reading, from 0 on */
   const struct lb_recorder *recorder;
   const struct hardware_reading *reading;
 };
 
-/* Shows a reading. Returns 0, or negative: it cannot be shown, and no more are wanted. */
+/* Shows a reading. Returns 0, or negative to stop, because it cannot be shown. */
 typedef int live_reading_function(void *data, struct live_session *session, const struct live_reading *reading);
 
-/* Reads as often as the arguments ask for. Complains. Returns 0 or negative. */
+/* Reads as often as the arguments ask for. Reports errors by message(). Returns 0 or negative. */
 int live_session_read(struct live_session *session, live_reading_function *show, void *data);
 
-/* Names of the kernel and, if one is named, of a process. Complains. Returns 0 or negative. */
+/* Makes names for addresses of the kernel and, if `process` is not 0, of that process. Reports errors by message().
+ * Returns 0 or negative. */
 int live_names_new(unsigned process, struct live_names **ret_names);
 void live_names_free(struct live_names *names); /* takes NULL */
 
@@ -102,7 +103,7 @@ void live_names_refresh(struct live_names *names);
 /* The name of an address: `data` is a struct live_names. */
 bool live_names_find(void *data, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 
-/* Why addresses of this page had no names; NULL: they had, or there were none. */
+/* Returns why addresses of this page had no names; NULL if they had names, or if there were none. */
 const char *live_names_kernel_note(const struct live_names *names);
 const char *live_names_user_note(const struct live_names *names);
 

@@ -89,7 +89,7 @@ int live_state_parse(const char *text, const char *boot, struct hardware_change 
 
 /* ---- the file ---- */
 
-/* Opens the directory, which nobody else may write to. Returns a descriptor, or -errno. */
+/* Opens the directory, which no other user may write to. Returns a descriptor, or -errno. */
 static int directory_open(const char *path)
 {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

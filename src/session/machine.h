@@ -39,7 +39,7 @@ struct machine_pages {
   uint64_t *pages; /* numbers */
   size_t count, capacity;
   struct hash_index index; /* of pages by number */
-  uint64_t last;           /* number + 1 of the page that was asked for last */
+  uint64_t last;           /* number + 1 of the page that was looked up last */
 };
 
 /* A processor that the trace listens to. */
@@ -66,8 +66,8 @@ struct machine_front {
   void *data;
   /* Runs a slice, or one instruction. Returns true when the run is over: session->end says why. */
   bool (*slice)(void *data, bool is_step, enum machine_stop *ret_stop);
-  /* Called while nothing runs: waits at most so long, or until there is something to read from `fd`. Returns true when
-   * the run is over. */
+  /* Called while nothing runs: waits at most `milliseconds`, or until there is something to read from `fd`. Returns
+   * true when the run is over. */
   bool (*wait)(void *data, int fd, int milliseconds);
 };
 
@@ -79,23 +79,23 @@ struct serial_text {
 
 /* A debugger, which decides when the machine runs while it is attached. */
 struct machine_debugger {
-  void *data; /* handed to the functions */
+  void *data; /* passed to the functions */
   /* Accepts a debugger that wants to attach, and serves it until it leaves. Waits a little for one if the guest is
    * idle. Returns true when the run is over. NULL: no debugger is expected. */
   bool (*serve)(void *data, const struct machine_front *front, bool is_idle);
   bool (*is_attached)(const void *data);
 };
 
-/* How far a run is. */
+/* The progress of a run. */
 struct machine_progress {
   double retired; /* instructions so far, */
-  double rate;    /* in a second lately */
+  double rate;    /* instructions per second lately */
   double seconds; /* of the guest's time */
 };
 
 struct machine_session;
 
-/* Shows the progress; NULL: the run is over, and what was shown is to be removed. */
+/* Shows the progress; NULL: the run is over, and the progress shown before is to be removed. */
 typedef void machine_progress_function(const struct machine_session *session, const struct machine_progress *progress);
 
 /* The contents of a whole file. */
@@ -105,7 +105,7 @@ struct machine_file {
   size_t size;
 };
 
-/* The files that the machine starts with, by what they turned out to be. */
+/* The files that the machine starts with, by the type that was detected. */
 struct machine_files {
   struct machine_file floppy, disk, kernel, flat, modules[MODULES_MAX];
   struct machine_file started; /* the kernel as the machine keeps it: unpacked, if it is compressed */
@@ -113,13 +113,13 @@ struct machine_files {
 
 struct machine_session {
   const struct machine_arguments *arguments;
-  /* Set by whoever makes the session: */
+  /* The creator of the session sets these: */
   enum screen_mode screen;
-  bool is_serial_live;                 /* somebody types at the serial line */
+  bool is_serial_live;                 /* a user types at the serial line */
   bool is_json;                        /* the console is for JSON alone */
   FILE *console;                       /* where the guest's serial line and bus go if they name no file */
   machine_progress_function *progress; /* NULL: progress is not wanted */
-  /* The rest is the session's own. */
+  /* The members below are private. */
   struct machine_files files;
   struct machine *machine;
   struct symbol_table *symbols;
@@ -142,31 +142,31 @@ extern volatile sig_atomic_t machine_session_signal;
 
 /* ---- machine_file.c ---- */
 
-/* Returns 0, or negative after a complaint. */
+/* Returns 0, or negative after a message. */
 int machine_file_open(struct machine_file *file, const char *name);
 void machine_file_close(struct machine_file *file);
 
-/* What an image is, by its contents. */
+/* The type of an image, detected from its contents. */
 enum image_sort { IMAGE_FLOPPY, IMAGE_DISK, IMAGE_KERNEL };
 enum image_sort machine_file_sort(const struct machine_file *file);
 
-/* Is it text, such as source code, which --flat is unlikely to mean? Machine code without control characters that ends
- * with a line feed is of no use. */
+/* Is it text, such as source code, which a user is unlikely to want with --flat? Machine code without control
+ * characters that ends with a line feed is of no use. */
 bool machine_file_is_text(const struct machine_file *file);
 
-/* A file for output, readable by the owner only; "-" is `console`. Returns 0, or negative after a complaint. */
+/* A file for output, readable by the owner only; "-" is `console`. Returns 0, or negative after a message. */
 int machine_output_open(const char *name, FILE *console, FILE **ret_file);
-/* Closes it and complains if it could not be written. Takes NULL. */
+/* Closes the file, and reports an error if it could not be written. Takes NULL. */
 int machine_output_close(const char *name, const FILE *console, FILE *file);
 
 /* ---- machine_start.c ---- */
 
 /* Makes the machine that the arguments ask for, and fills in what they leave out. Returns 0, or negative after a
- * complaint; machine_session_close in either case. */
+ * message; machine_session_close in either case. */
 int machine_session_open(struct machine_session *session, struct machine_arguments *arguments);
 void machine_session_close(struct machine_session *session);
 
-/* Closes the files of the serial line and the bus. Returns 0, or negative after a complaint. */
+/* Closes the files of the serial line and the bus. Returns 0, or negative after a message. */
 int machine_session_close_outputs(struct machine_session *session);
 
 /* From now on, the first signal ends the run, and a second one the program. */
@@ -175,17 +175,17 @@ void machine_session_catch_signals(struct machine_session *session);
 /* ---- machine_trace.c ---- */
 
 /* Begins the trace; `kernel` may have no bytes; `words` is the command line, ended by NULL. Return 0, or negative after
- * a complaint. */
+ * a message. */
 int machine_trace_open(struct machine_session *session, const struct machine_file *kernel, char *const *words);
 int machine_trace_close(struct machine_session *session);
 
 /* ---- machine_save.c ---- */
 
 /* Loads the machine from the file of --load. Options on the command line must agree with it, and those that are missing
- * are filled in. Returns 0, or negative after a complaint. */
+ * are filled in. Returns 0, or negative after a message. */
 int machine_session_load(struct machine_session *session, struct machine_arguments *arguments,
                          const struct machine_host *host);
-/* Saves the machine to the file of --save, if it can be resumed. Returns 0, or negative after a complaint. */
+/* Saves the machine to the file of --save, if it can be resumed. Returns 0, or negative after a message. */
 int machine_session_save(struct machine_session *session);
 
 /* ---- machine_serial.c ---- */
@@ -210,10 +210,10 @@ uint64_t machine_session_deadline(double seconds);
 
 /* Is a debugger attached? */
 bool machine_session_is_debugged(const struct machine_session *session);
-/* Lets the debugger do what it wants, if there is one. Returns true when the run is over. */
+/* Lets the debugger act, if there is one. Returns true when the run is over. */
 bool machine_session_debug(struct machine_session *session, const struct machine_front *front, bool is_idle);
 
-/* Does the machine wait for input from outside, without which nothing happens any more? */
+/* Does the machine wait for outside input, without which nothing more happens? */
 bool machine_session_is_still(enum machine_stop stop);
 /* Is the run over after a slice? */
 bool machine_session_slice_ends(struct machine_session *session, enum machine_stop stop, double elapsed);
@@ -232,8 +232,8 @@ void machine_session_run_live(struct machine_session *session);
 struct machine_live_screen {
   uint8_t cells[LIVE_ROWS][LIVE_COLUMNS][2];
   unsigned columns, rows; /* of the terminal */
-  bool is_known;          /* what the terminal shows is in `cells` */
-  int cursor;             /* cell where the terminal shows the cursor; -1: it does not */
+  bool is_known;          /* `cells` is what the terminal shows */
+  int cursor;             /* cell where the terminal shows the cursor; -1: it is hidden */
 };
 
 /* Appends the bytes that bring the terminal up to date. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The arguments of a run of a machine. An option's value is kept as it was given; the code that makes the session fills
- * in what was left out.
+ * in the missing ones.
  */
 #ifndef SESSION_MACHINE_ARGUMENTS_H
 #define SESSION_MACHINE_ARGUMENTS_H
@@ -18,11 +18,11 @@ enum screen_mode { SCREEN_DEFAULT, SCREEN_LIVE, SCREEN_FINAL, SCREEN_ALL, SCREEN
 #define MODULES_MAX 32 /* --initrd */
 
 struct machine_arguments {
-  const struct lb_cpu *cpu; /* with --load NULL: not said */
-  unsigned cpus;            /* 0: not said */
+  const struct lb_cpu *cpu; /* NULL with --load: not given */
+  unsigned cpus;            /* 0: not given */
   uint64_t ram;             /* bytes; 0: the machine's own choice */
   enum predictor_kind predictor;
-  bool names_predictor; /* it was said */
+  bool names_predictor; /* --predictor was given */
   uint32_t recorder_options;
   bool has_test_device;
 
@@ -30,12 +30,12 @@ struct machine_arguments {
   const char *floppy, *disk, *kernel, *append;
   const char *modules[MODULES_MAX];
   size_t module_count;
-  char *flat; /* the file; the address was cut off */
+  char *flat; /* the file, without the address */
   uint64_t flat_address;
 
-  const char *serial; /* "stdio", "none" or a file; NULL: not said */
+  const char *serial; /* "stdio", "none" or a file; NULL: not given */
   enum screen_mode screen;
-  bool until_idle, until_halt; /* neither, and no other until: not said */
+  bool until_idle, until_halt; /* if neither, and no other --until: not given */
   uint64_t until_instructions; /* 0: no limit */
   double until_seconds;        /* 0: no limit */
   const char *until_text;

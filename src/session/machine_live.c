@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Running a guest with its screen in the terminal and the terminal's keys as its keyboard, or with the terminal at its
+ * Runs a guest with its screen in the terminal and the terminal's keys as its keyboard, or with the terminal at its
  * serial line. The guest's clock runs at the user's speed, or slower. The terminal is restored however the program
  * ends, unless it is killed.
  */

@@ -18,7 +18,7 @@
 #define SLICE_INSTRUCTIONS_GDB UINT64_C(500000) /* Ctrl-C is seen between slices */
 #define SLICE_SECONDS_GDB 0.02
 #define SLICE_NANOSECONDS UINT64_C(1000000000) /* a guest that mostly waits gets through this quickly */
-#define WAIT_MILLISECONDS 10   /* for input, if a second of the guest has passed in which it hardly did anything */
+#define WAIT_MILLISECONDS 10   /* wait for input, if the guest did hardly anything in a second of its time */
 #define INPUT_MILLISECONDS 200 /* the same, if the guest is idle */
 #define PROGRESS_SECONDS 0.5
 #define DEADLINE_SECONDS_MAX UINT64_C(9000000000) /* more would not fit in 64 bits as nanoseconds */

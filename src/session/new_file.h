@@ -17,11 +17,11 @@ struct new_file {
 };
 
 /* `name` NULL: a file in the current folder, named as the trace with `suffix` in place of its own; "-": standard file.
- * Returns 0, or negative after a complaint; new_file_done is to be called in any case. */
+ * Returns 0, or negative after a message; new_file_done is to be called in any case. */
 int new_file_open(struct new_file *file, const char *trace, const char *name, const char *suffix);
 
-/* Creates a file that has its name from the start, to be written to while others read it: what was there is replaced,
- * a symbolic link too. A pipe or a device is opened as it is. Returns a descriptor or -errno. */
+/* Creates a file that has its name from the start, to be written while others read it. Replaces an existing file or
+ * symbolic link. A pipe or a device is opened as it is. Returns a descriptor or -errno. */
 int new_file_create(const char *name);
 
 /* Keeps a regular file that is about to be replaced: links it as NAME.old. An existing NAME.old is replaced. */
@@ -30,7 +30,7 @@ void new_file_back_up(const char *name);
 /* Writes all of it; `data` is the file. Returns 0, or -errno. */
 int new_file_write(void *data, const void *bytes, size_t size);
 
-/* Overwrites bytes at an offset, none of them behind the end of the file. Returns 0; -ESPIPE if it is a pipe or the
+/* Overwrites bytes at an offset, none of them beyond the end of the file. Returns 0; -ESPIPE if it is a pipe or the
  * like, also for a size of 0; or -errno. */
 int new_file_rewrite(void *data, uint64_t offset, const void *bytes, size_t size);
 
@@ -39,7 +39,7 @@ int new_file_close(struct new_file *file, int error);
 
 void new_file_done(struct new_file *file);
 
-/* Says why lb_trace_writer_open could not make the trace. */
+/* Reports why lb_trace_writer_open could not make the trace. */
 void new_file_complain_trace(const char *name, int error);
 
 #endif

@@ -12,29 +12,31 @@
 /* Exit statuses of lbr itself, the same as those of other commands that run a command. */
 enum { PROGRAM_FAILURE = 125, PROGRAM_NO_EXECUTE = 126, PROGRAM_NOT_FOUND = 127 };
 
-/* Finds it as execvp(3) does. Returns 0 with what the caller frees, or one of the exit statuses after a complaint. */
+/* Finds it as execvp(3) does. Returns 0 with a path that the caller frees, or one of the exit statuses after a
+ * message. */
 int program_find(const char *name, char **ret_path);
 
 enum program_aslr {
-  ASLR_AUTO, /* off for the software source, whose processes can share translations then; on if the kernel refuses */
+  ASLR_AUTO, /* off for the software source, so that its processes can share translations; on if the kernel refuses */
   ASLR_OFF,
   ASLR_ON, /* as it is without lbr */
 };
 
-/* Sets whether programs that this thread starts from here on, and what they execute, have address randomisation.
- * `name`: of the program, for a complaint. Returns 0, or an exit status after a complaint: a seccomp filter may forbid
- * ASLR_OFF. */
+/* Sets whether programs that this thread starts from now on, and programs that they execute, have address
+ * randomisation. `name` is the program's, for messages. Returns 0, or an exit status after a message: a seccomp filter
+ * may forbid ASLR_OFF. */
 int program_aslr_set(enum program_aslr aslr, enum source_kind source, const char *name);
 
-/* Puts back what program_aslr_set changed, if anything. */
+/* Undoes the change that program_aslr_set made, if any. */
 void program_aslr_restore(void);
 
 /* As process_launch, but also works under a limit on file sizes (ulimit -f), which the kernel applies to the memory
- * that is shared with the program. The program itself keeps the limit. Complains. Returns 0 or -errno. */
+ * that is shared with the program. The program itself keeps the limit. Reports errors by message(). Returns 0 or
+ * -errno. */
 int program_launch(const struct process_options *options, const char *path, char *const arguments[],
                    struct process *ret_process);
 
-/* Says why the runtime gave up, if it did. `status` is what waitpid(2) says of the program. */
+/* Reports why the runtime gave up, if it did. `status` is that of waitpid(2) for the program. */
 void program_show_error(const struct process *process, const char *name, int status);
 
 /* The exit status of lbr when the trace could not be written. `status`: the program's end, from waitpid(2). Returns 0

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The loop while a program is recorded: takes what it logs, waits for it and for the processes it left behind, and
- * shows the progress. relay.c passes signals on to the program; the trace is closed when the program has ended.
- * Recording can end before the program, which then continues.
+ * The loop while a program is recorded: takes its log, waits for it and for the processes it left behind, and shows the
+ * progress. relay.c forwards signals to the program; the trace is closed when the program has ended. Recording can end
+ * before the program, which then continues.
  */
 #include "session/record.h"
 
@@ -18,7 +18,7 @@
 #include "session/relay.h"
 
 #define SLEEP_MILLISECONDS 50u
-#define LEFT_SECONDS 2.0   /* within which a process that the program left behind proves to be recorded */
+#define LEFT_SECONDS 2.0   /* time in which a process that the program left behind must prove to be recorded */
 #define PROGRESS_FIRST 1.0 /* seconds before the first progress line, and between two lines */
 #define PROGRESS_STEP 0.25
 

@@ -15,7 +15,7 @@
 
 struct record_session;
 
-/* Shows the progress; `is_over`: what was shown is removed. Returns true if something is shown now. */
+/* Shows the progress; `is_over`: removes the progress shown before. Returns true if something is shown now. */
 typedef bool record_progress_function(const struct record_session *session, bool is_over);
 
 struct record_arguments {
@@ -25,13 +25,13 @@ struct record_arguments {
   enum program_aslr aslr;
   uint64_t ring, limit;
   enum source_kind source;
-  uint64_t period;                    /* of --source lbr; 0: not said */
+  uint64_t period;                    /* of --source lbr; 0: not given */
   uint32_t kinds;                     /* likewise */
   char **program;                     /* its words */
-  record_progress_function *progress; /* NULL: nobody wants to know */
+  record_progress_function *progress; /* NULL: progress is not wanted */
 };
 
-/* Runs a program and records it. Returns the exit status: the program's, or one of program.h after a complaint; if a
+/* Runs a program and records it. Returns the exit status: the program's, or one of program.h after a message; if a
  * signal killed the program, lbr dies by the same signal. */
 int record_run(const struct record_arguments *arguments);
 
@@ -39,13 +39,13 @@ enum { RECORD_SLOWDOWN = 64 }; /* bytes of the text about the slowdown */
 
 struct record_session {
   const char *output;                 /* name of the trace */
-  record_progress_function *progress; /* NULL: nobody wants to know */
+  record_progress_function *progress; /* NULL: progress is not wanted */
   bool is_quiet, is_alone;
   struct process process;
   struct lb_trace_writer *writer; /* NULL once it is closed */
   struct process_drain *drain;
   const struct process_drain_state *state;
-  bool has_ended; /* the program itself; then, what waitpid(2) says of it */
+  bool has_ended; /* the program itself has ended; `status` is then that of waitpid(2) */
   int status;
   bool is_over;                   /* no process of the run is left, not even one that outlived the program */
   struct lb_trace_size size;      /* of the trace when it was closed */
@@ -57,8 +57,8 @@ struct record_session {
 /* Removes the unfinished trace after the program could not be run. An older trace of the same name stays. */
 void record_session_drop(struct record_session *session);
 
-/* ", about 2.5 times slower": an estimate of how much longer the program takes than natively, so far. "": nothing can
- * be said (yet). */
+/* ", about 2.5 times slower": an estimate of how much longer the program takes than natively, so far. "": there is no
+ * estimate (yet). */
 void record_slowdown(const struct record_session *session, char text[RECORD_SLOWDOWN]);
 
 /* Runs until the program has ended and, if they are recorded, all processes that outlive it. The trace is closed then.

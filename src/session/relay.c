@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Hands signals on to the program that lbr runs. The handler sends them itself, so that they arrive while lbr waits for
- * a disk or a pipe. Three kinds are not handed on, because the program has them already or must not have them:
+ * Forwards signals to the program that lbr runs. The handler sends them itself, so that they arrive while lbr waits for
+ * a disk or a pipe. Three kinds are not forwarded, because the program gets them anyway or must not get them:
  * - those that the terminal sends: the kernel sends them to the whole foreground process group;
  * - those that the program, or a process that it started, sends: "kill 0" would hit the program twice;
  * - the one that lbr keeps for itself.
@@ -29,7 +29,7 @@ enum {
 };
 
 /* The signals that another process may usefully send to a program: not faults, not limits. The kernel sends SIGTTIN and
- * SIGTTOU to both lbr and the program. The real-time signals are passed on besides these. */
+ * SIGTTOU to both lbr and the program. The real-time signals are forwarded, too. */
 static const int relayed[] = {SIGHUP,   SIGINT, SIGQUIT, SIGABRT,   SIGUSR1, SIGUSR2, SIGALRM, SIGTERM, SIGSTKFLT,
                               SIGWINCH, SIGIO,  SIGPWR,  SIGVTALRM, SIGPROF, SIGURG,  SIGTSTP, SIGCONT};
 
@@ -138,8 +138,8 @@ static void program_signal(int number, siginfo_t *info)
     kill(program, number);
 }
 
-/* The kernel sends SIGHUP only to the session leader when the terminal is gone. If lbr is the session leader, the
- * program would be it without lbr, and must get the signal from lbr. */
+/* When the terminal is gone, the kernel sends SIGHUP only to the session leader. If that is lbr, lbr forwards the
+ * signal: without lbr, the program would be the session leader. */
 static bool program_has(int number)
 {
   if (!has_forked || !is_among(number, from_terminal, COUNT(from_terminal)))
@@ -250,7 +250,7 @@ void relay_start(int own)
   if (own)
     signal_catch(own, &action);
   signal_catch(SIGCHLD, &action); /* if it were ignored, the status of the program would be lost */
-  signal_catch(SIGPIPE, &ignore); /* lbr must not die if nobody reads its trace or report */
+  signal_catch(SIGPIPE, &ignore); /* lbr must not die if the reader of its trace or report is gone */
   pthread_atfork(fork_prepare, fork_parent, relay_restore);
   mask_fill(SIG_UNBLOCK, NULL);
 }
@@ -333,7 +333,7 @@ void relay_restore(void)
   sigprocmask(SIG_SETMASK, &before_mask, NULL);
 }
 
-/* A signal that came meanwhile takes effect now, as it would on the program without lbr. */
+/* A signal that arrived meanwhile takes effect now, as it would on the program without lbr. */
 void relay_begin(void)
 {
   has_forked = 1;

@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* Catches signals, before the program is started; until relay_to they are kept. Every process that lbr makes by fork(2)
- * from now on gets the dispositions and the signal mask that lbr itself was started with. `own`: a signal that lbr
- * keeps for itself, 0: none. */
+/* Catches signals. To be called before the program is started. Signals are kept until relay_to. Every process that lbr
+ * makes by fork(2) from now on gets the dispositions and the signal mask that lbr itself was started with. `own`: a
+ * signal that lbr keeps for itself, 0: none. */
 void relay_start(int own);
 
-/* For a child that shares lbr's memory, where nothing happens at a fork: to be called in the child before it executes
- * the program, with all signals blocked. */
+/* For a child that shares lbr's memory, for which the fork handlers do not run. To be called in the child before it
+ * executes the program, with all signals blocked. */
 void relay_begin(void);
 
 /* The program runs: forwards the signals that were kept, and from now on each signal at once. `is_traced`: lbr is the
@@ -29,8 +29,8 @@ void relay_bell(void (*ring)(const void *data), const void *data);
  * the main loop, before the program is waited for. */
 void relay_follow(void);
 
-/* Waits for a signal, or for this long; not at all if a child has changed since the last relay_follow, or the signal
- * that lbr keeps came since the last relay_own_came. Returns true: the time has passed. */
+/* Waits for a signal, at most for this time. Does not wait if a child has changed since the last relay_follow, or the
+ * signal that lbr keeps came since the last relay_own_came. Returns true if the time has passed. */
 bool relay_wait(const struct timespec *time);
 
 /* Did the signal that lbr keeps come since the last call? */
@@ -39,7 +39,7 @@ bool relay_own_came(void);
 /* The program has ended: no signal is forwarded any more. */
 void relay_end(void);
 
-/* How many signals asked lbr to end so far: SIGINT, SIGQUIT, SIGTERM and SIGHUP. */
+/* The number of signals so far that asked lbr to end: SIGINT, SIGQUIT, SIGTERM and SIGHUP. */
 unsigned relay_count(void);
 
 /* Restores the dispositions and the mask that relay_start found. */

@@ -39,12 +39,12 @@ struct run_arguments {
 struct run_source;
 struct run_session;
 
-/* Shows a process of which a thread has died to a debugger, then lets it end. The process was launched with is_held. */
+/* Shows a debugger a process in which a thread has died, then lets the process end. It was launched with is_held. */
 typedef void run_debug_function(struct run_session *session, const struct process_thread *thread);
 
-/* Shows the reports. Each function returns 0, or negative after a complaint: the report cannot be written. */
+/* Shows the reports. Each function returns 0, or negative after a message: the report cannot be written. */
 struct run_reporter {
-  void *data; /* handed to the functions */
+  void *data; /* passed to the functions */
   int (*report)(void *data, const struct analysis_death *death, const struct analysis_places *places);
   int (*no_names)(void *data); /* no address of the last report had a name */
 };
@@ -54,7 +54,7 @@ struct run_session {
   struct run_reporter reporter;
   struct run_source *source; /* NULL: the software source; else only the number in `process` is used */
   struct process process;
-  run_debug_function *debug;    /* NULL: deaths are reported only */
+  run_debug_function *debug;    /* NULL: deaths are only reported */
   bool is_timed_out;            /* --timeout has passed, and the program was told to end */
   bool is_broken;               /* a report could not be written, and that was reported */
   uint64_t reported[RUN_SLOTS]; /* by slot: serial + 1 of the thread whose death was reported */
@@ -63,7 +63,7 @@ struct run_session {
 /* ---- all of it (run_start.c) ---- */
 
 /* Starts the program, waits for its end and reports. Returns the exit status: the program's, 1 if the report could not
- * be written, or one of program.h after a complaint; if a signal killed the program, lbr dies by the same signal. */
+ * be written, or one of program.h after a message; if a signal killed the program, lbr dies by the same signal. */
 int run_session_run(struct run_session *session);
 
 /* ---- the program while it runs (run_watch.c) ---- */
@@ -77,7 +77,7 @@ int run_watch(struct run_session *session);
  * a shell. */
 bool run_report_is_typed(const struct run_session *session, uint32_t process, int signal, int code);
 
-/* How many branches of each thread a report with so many threads reads. */
+/* How many branches of each thread a report reads, for a number of threads. */
 size_t run_report_most(const struct run_arguments *arguments, size_t threads);
 
 /* Reports the processes that a signal killed since the last call. */
@@ -86,7 +86,7 @@ void run_report_deaths(struct run_session *session);
 /* Reports the running program, all threads. */
 void run_report_alive(struct run_session *session);
 
-/* The program has ended: reports the deaths that were not reported yet, and what the user asked for. */
+/* To be called when the program has ended: reports the remaining deaths, and what the user asked for. */
 void run_report_end(struct run_session *session, int status);
 
 /* Hand a report to the reporter; the second says that no address had a name. */
@@ -96,15 +96,15 @@ void run_report_no_names(struct run_session *session);
 
 /* ---- other sources (run_source.c) ---- */
 
-/* Starts the program. Returns 0, or the exit status after a complaint; run_source_free in either case. */
+/* Starts the program. Returns 0, or the exit status after a message; run_source_free in either case. */
 int run_source_start(struct run_session *session, const char *path);
 
 /* Records for a moment, and reports deaths. Returns 1 with the status of waitpid(2) when the program has ended; else 0.
  */
 int run_source_wait(struct run_session *session, int *ret_status);
 
-void run_source_alive(struct run_session *session);           /* as run_report_alive, */
-void run_source_end(struct run_session *session, int status); /* run_report_end */
+void run_source_alive(struct run_session *session);           /* as run_report_alive */
+void run_source_end(struct run_session *session, int status); /* as run_report_end */
 void run_source_free(struct run_source *source);              /* takes NULL */
 
 /* ---- panics (run_panic.c) ---- */
@@ -121,8 +121,8 @@ const char *run_panic_find(const struct analysis_thread *thread, const struct an
 
 struct run_names;
 
-/* Names from what is known now; `is_mangled`: C++ names as the files have them. The process must stay. Returns 0 or
- * -ENOMEM. */
+/* Makes names from the mappings that are known now; `is_mangled`: C++ names as the files have them. The process must
+ * stay valid. Returns 0 or -ENOMEM. */
 int run_names_new(const struct process *process, bool is_mangled, struct run_names **ret_names);
 void run_names_free(struct run_names *names); /* takes NULL */
 
@@ -136,10 +136,10 @@ bool run_names_are_missing(const struct run_names *names);
 
 /* ---- the LBR of a processor (run_lbr.c) ---- */
 
-/* Makes a recorder that is switched on, with the filter. Complains. Returns 0 or negative. */
+/* Makes a recorder that is switched on, with the filter. Reports errors by message(). Returns 0 or negative. */
 int run_lbr_new(const struct run_arguments *arguments, struct lb_recorder **ret_recorder);
 
-/* Gives it branches. */
+/* Gives branches to the recorder. */
 void run_lbr_feed(struct lb_recorder *recorder, const struct lb_branch *branches, size_t count);
 
 #endif

@@ -152,7 +152,7 @@ static int keep_module(void *data, const struct lb_trace_module *module)
                                          .build_id_size = module->build_id_size};
 
   if (!space)
-    return 0; /* it goes without names */
+    return 0; /* its addresses get no names */
   if (module->is_gone) {
     symbol_space_remove(space->symbols, mapping.start, mapping.end);
     return 0;

@@ -69,7 +69,7 @@ size_t run_report_most(const struct run_arguments *arguments, size_t threads)
   return arguments->last > most ? (size_t)arguments->last : most;
 }
 
-/* A running thread may overwrite the log while it is read: tries again. */
+/* Tries again if a running thread overwrites the log while it is read. */
 static int thread_rebuild(const struct process *process, struct process_thread *source, size_t most,
                           struct process_branches *ret_branches)
 {
@@ -242,7 +242,7 @@ void run_report_deaths(struct run_session *session)
   const struct process *process = &session->process;
   struct process_thread thread;
 
-  if (session->source) /* it reports them itself */
+  if (session->source) /* a source other than the software one reports deaths itself */
     return;
   for (uint32_t slot = 0; slot < process_slots(process) && slot < RUN_SLOTS; slot++) {
     if (!process_thread(process, slot, &thread) || !process_thread_has_died(&thread) ||

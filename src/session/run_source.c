@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lbr run with another source than the software one: the same reports, from the branches that run_keep.c keeps. A death
- * is reported with a short delay, because the last branches of a processor's buffer arrive when the process is gone.
+ * is reported with a short delay, because the last branches of a processor's buffer arrive after the process has ended.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * lbr while its program runs: waits for the program's end, reports deaths meanwhile, and ends the program after a
- * timeout. relay.c passes signals on.
+ * timeout. relay.c forwards signals.
  */
 #include <errno.h>
 #include <signal.h>

@@ -9,15 +9,15 @@
 
 #include "source/source.h"
 
-/* Chooses for auto, saying so unless `is_quiet`, and checks that a source can be used here. Returns true; false after a
- * complaint: a source that the user asked for is never replaced by another. */
+/* Replaces auto by a source, with a message unless `is_quiet`, and checks that the source can be used here. Returns
+ * true, or false after a message: a source that the user asked for is never replaced by another. */
 bool source_choice_settle(enum source_kind *kind, bool is_quiet);
 
 /* For tests, LBR_SINGLE_STEPS in the environment: single steps replace block-step where the processor does not have it.
  */
 bool source_choice_steps_singly(void);
 
-/* Says why a source could not be started. Returns an exit status. */
+/* Reports why a source could not be started. Returns an exit status. */
 int source_choice_complain(const char *program, int error, const struct source_problem *problem);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Writes what made a trace at its beginning.
+ * Writes the records at the beginning of a trace that describe its origin.
  */
 #include "session/trace_meta.h"
 

@@ -63,7 +63,7 @@ static int call_return(struct tasks *tasks, struct task_thread *thread, const st
     thread->at = to;
     return r;
   }
-  if (r >= 0 && to != next && to != call->address) /* else it is made again, after a signal without a handler */
+  if (r >= 0 && to != next && to != call->address) /* else it is restarted, after a signal without a handler */
     r = flow_branch(tasks, thread, next, to, LB_BRANCH_INTERRUPT, 0);
   thread->at = to;
   return r;
@@ -210,8 +210,8 @@ static int handler_pass(struct tasks *tasks, struct task_thread *thread, uint64_
 }
 
 /* The end of a handler: the program is back where one of the running handlers was entered, from where the code leads to
- * `to` or into the next handler. Jumps out of handlers may have left old frames behind. A system call may be made
- * again. */
+ * `to` or into the next handler. Jumps out of handlers may have left old frames behind. A system call may be
+ * restarted. */
 static int sigreturn_pass(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   uint64_t from = thread->at, end;
@@ -241,7 +241,7 @@ static int flow_back(struct tasks *tasks, struct task_thread *thread, uint64_t t
   return sigreturn_pass(tasks, thread, to);
 }
 
-/* The thread is in user mode at `to`, whatever happened before. */
+/* The thread is in user mode at `to`, regardless of what happened before. */
 static int flow_arrive(struct tasks *tasks, struct task_thread *thread, uint64_t to)
 {
   bool may_handle = thread->is_out, was_out = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The control flow of a thread as hardware reports it: jumps in user mode, entries to the kernel and returns from it.
- * Converts it to the form that the software source records: a system call is a branch to the instruction behind it, a
+ * Converts it to the form that the software source records: a system call is a branch to the instruction after it, a
  * signal is a branch to its handler. Where hardware does not report system calls, they are found in the code between
  * two branches.
  */
@@ -19,8 +19,8 @@ int flow_turn(struct tasks *tasks, struct task_thread *thread, uint64_t from);
 /* It is back in user mode at `to`. */
 int flow_enter(struct tasks *tasks, struct task_thread *thread, uint64_t to);
 
-/* It goes on in straight code up to `to`, which it has not executed: system calls on the way become branches. Returns
- * 1; 0: the code does not lead there straight; or negative. If the code is not known, the claim is believed. */
+/* It continues in straight code up to `to`, which it has not executed. System calls on the way become branches. Returns
+ * 1; 0: the code does not lead straight there; or negative. Unknown code is assumed to lead there. */
 int flow_straight(struct tasks *tasks, struct task_thread *thread, uint64_t to);
 
 /* It jumps in user mode. `flags` are those of a branch. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Items by the number that the system gives a process or a thread. Their order is that of their adding, until one is
- * removed: the last then takes its place.
+ * Items by the number that the system gives a process or a thread. Items are in the order in which they were added,
+ * until one is removed: the last item then takes its place.
  */
 #ifndef SOURCE_ID_TABLE_H
 #define SOURCE_ID_TABLE_H

@@ -11,7 +11,7 @@
 #include "source/source.h"
 
 struct source_kernel {
-  void *data; /* handed to every function */
+  void *data; /* passed to every function */
   /* The numbers of the processors that are online. Returns how many there are, at most `room`. */
   size_t (*cpus)(void *data, int *cpus, size_t room);
   /* perf_event_open(2) of a process on a processor. Returns a descriptor, or -errno. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Sources by name, and whether each can be used. Separate from the rest, for code that needs only this.
+ * Sources by name, and whether each can be used. This file is separate, for code that needs nothing else.
  */
 #include <errno.h>
 #include <string.h>

@@ -28,7 +28,7 @@ struct perf_mark {
   int thread, fd;
 };
 
-/* A record that waits for its turn. */
+/* A record in the queue. */
 struct perf_item {
   uint64_t time, order;
   uint8_t *bytes; /* the record, then its AUX data */
@@ -67,8 +67,8 @@ int perf_session_open(struct perf_session *session, int process, const struct so
                       struct source_problem *ret_problem);
 void perf_session_close(struct perf_session *session);
 
-/* Waits for at most so long, then takes the records that are there. `is_all`: no more will come. Returns 0, or as
- * the functions of tasks.h. */
+/* Waits at most `milliseconds`, then takes the available records. `is_all`: no more will come. Returns 0, or as the
+ * functions of tasks.h. */
 int perf_session_step(struct perf_session *session, unsigned milliseconds, bool is_all);
 
 /* Waits as perf_session_step does, also for something to read from `fd`. */
@@ -78,7 +78,7 @@ void perf_session_wait(struct perf_session *session, unsigned milliseconds, int 
 
 /* Adds a mark for a thread that is stopped and has started nothing yet: from now on its AUX data is separate from that
  * of its children. Returns 0, also if it has a mark; or negative: its AUX data may then be followed by that of others
- * without any sign. */
+ * without a boundary. */
 int perf_mark_add(struct perf_session *session, int thread);
 void perf_mark_drop(struct perf_session *session, int thread); /* it is gone */
 

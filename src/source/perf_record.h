@@ -20,9 +20,9 @@ struct perf_ring {
   uint64_t size; /* a power of two for records */
 };
 
-/* The record at `*tail` of what was written up to `head`, copied in one piece to `buffer` (PERF_RECORD_SIZE_MAX bytes).
- * `*tail` is then behind it. Returns its size; 0: there is none; -EBADMSG: the ring is invalid, and `*tail` is at
- * `head`. */
+/* Copies the record at `*tail` in one piece to `buffer` (PERF_RECORD_SIZE_MAX bytes). The ring was written up to
+ * `head`. `*tail` is then after the record. Returns its size; 0: there is none; -EBADMSG: the ring is invalid, and
+ * `*tail` is at `head`. */
 int perf_ring_next(const struct perf_ring *ring, uint64_t head, uint64_t *tail, uint8_t *buffer);
 
 /* Copies `size` bytes from the count `offset` on. Returns 0, or -EBADMSG if the ring does not hold so many. */
@@ -30,7 +30,7 @@ int perf_ring_copy(const struct perf_ring *ring, uint64_t offset, uint64_t size,
 
 /* ---- what a record says ---- */
 
-/* How the records of an event are laid out: the fields of perf_event_attr of the same names. */
+/* The layout of the records of an event: the fields of perf_event_attr of the same names. */
 struct perf_layout {
   uint64_t sample_type;
   uint64_t branch_sample_type;
@@ -38,7 +38,7 @@ struct perf_layout {
 };
 
 enum perf_record_kind {
-  PERF_OTHER,  /* of no interest, or of a type that is not known */
+  PERF_OTHER,  /* irrelevant, or of an unknown type */
   PERF_SAMPLE, /* with a branch stack */
   PERF_MAP,
   PERF_COMM,
@@ -52,14 +52,14 @@ enum perf_record_kind {
 };
 
 enum perf_aux_flag {
-  PERF_AUX_TRUNCATED = 1u << 0, /* some was lost behind it */
+  PERF_AUX_TRUNCATED = 1u << 0, /* data was lost after it */
   PERF_AUX_OVERWRITE = 1u << 1,
-  PERF_AUX_PARTIAL = 1u << 2, /* some was lost in it */
+  PERF_AUX_PARTIAL = 1u << 2, /* data was lost in it */
   PERF_AUX_COLLISION = 1u << 3,
 };
 
 struct perf_branch_stack {
-  const uint8_t *entries; /* PERF_BRANCH_SIZE bytes each, the newest first; good as long as the record's bytes */
+  const uint8_t *entries; /* PERF_BRANCH_SIZE bytes each, the newest first; valid as long as the record's bytes */
   uint64_t count;
   uint64_t hardware_index; /* of the newest in the hardware's stack; UINT64_MAX: not known */
 };
@@ -73,7 +73,7 @@ struct perf_record {
       uint32_t process, thread; /* whose */
       uint64_t address, size, offset;
       bool is_executable;
-      const char *path; /* ended by 0, good as long as the record's bytes */
+      const char *path; /* ended by 0, valid as long as the record's bytes */
     } map;
     struct {
       uint32_t process, thread;

@@ -42,7 +42,7 @@ enum source_kind source_choose(const struct hardware_host *host);
 
 /* ---- where branches go ---- */
 
-/* The functions are those of a trace's writer, with its returns. */
+/* The functions and their return values are those of a trace writer. */
 struct source_sink {
   void *data;
   int (*module)(void *data, const struct lb_trace_module *module);
@@ -66,17 +66,17 @@ struct source_sink source_sink_trace(struct lb_trace_writer *writer);
 
 struct source_options {
   enum source_kind kind; /* one that records: neither auto nor software */
-  uint64_t period;       /* lbr: a sample every so many branches; 0: SOURCE_PERIOD_DEFAULT */
+  uint64_t period;       /* lbr: branches between two samples; 0: SOURCE_PERIOD_DEFAULT */
   uint32_t kinds;        /* lbr: of these kinds only, bits 1 << enum lb_branch_kind; 0: of all */
   uint64_t aux_size;     /* bytes for each processor, a power of two; 0: SOURCE_AUX_DEFAULT */
   bool is_alone;         /* children are not recorded */
-  bool wants_deaths;     /* deaths of processes are to be noted */
+  bool wants_deaths;     /* deaths of processes are kept for source_death_next */
   bool steps_singly;     /* block-step, for tests: single steps, up to the next taken branch, stand in for it */
 };
 
 #define SOURCE_TITLE_MOST 256u /* bytes of a command line or title that are kept, with the 0 */
 
-/* A process that a signal has killed: what lbr run shows. */
+/* A process that a signal has killed, as lbr run shows it. */
 struct source_death {
   uint32_t process, thread;
   int signal, code;
@@ -106,14 +106,14 @@ struct source_kernel; /* kernel.h */
 const struct source_kernel *source_kernel_real(void);
 
 /* Starts the program at `path`, without a search; recording begins with its first instruction. `sink`, `options` and
- * their data must stay good. Returns 0; negative with the problem in `ret_problem`; -ENOEXEC, -EACCES or another -errno
- * of execve(2), with an empty text: the program cannot be executed. */
+ * their data must stay valid. Returns 0; negative with the problem in `ret_problem`; -ENOEXEC, -EACCES or another
+ * -errno of execve(2), with an empty text: the program cannot be executed. */
 int source_start(const struct source_kernel *kernel, const struct source_options *options, const char *path,
                  char *const arguments[], char *const environment[], const struct source_sink *sink,
                  struct source **ret_source, struct source_problem *ret_problem);
 
-/* Takes the records that are there, waiting for at most so long. Returns 0, or negative when nothing can be recorded
- * any more: the program runs on. */
+/* Takes the available records, waiting at most `milliseconds`. Returns 0, or negative when nothing can be recorded any
+ * more: the program continues to run. */
 int source_step(struct source *source, unsigned milliseconds);
 
 const struct source_state *source_state(const struct source *source);
@@ -121,11 +121,11 @@ const struct source_state *source_state(const struct source *source);
 /* Gives the next death that was not given yet. Returns false, touching nothing, if there was none. */
 bool source_death_next(struct source *source, struct source_death *ret_death);
 
-/* Takes all that is left. Returns as source_step. */
+/* Takes all remaining records. Returns as source_step. */
 int source_finish(struct source *source);
-void source_free(struct source *source); /* takes NULL; lets go of the program */
+void source_free(struct source *source); /* takes NULL; releases the program */
 
-/* What a trace's meta `sampling` says; NULL: the source does not sample. Good as long as the source. */
+/* The value of a trace's meta `sampling`; NULL: the source does not sample. Valid as long as the source. */
 const char *source_sampling(const struct source *source);
 
 /* Was this build made with libipt? */

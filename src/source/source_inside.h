@@ -12,7 +12,7 @@
 struct source_functions {
   /* The child waits before execve: attach to it. Returns 0, or negative with the problem. */
   int (*attach)(struct source *source, struct source_problem *ret_problem);
-  /* The child has executed the program: does whatever must come before anything else. Returns 0, or negative. */
+  /* The child has executed the program: does what must come first. Returns 0, or negative. */
   int (*begin)(struct source *source);
   int (*step)(struct source *source, unsigned milliseconds, bool is_all);
   /* A child that ended or, if it is traced, stopped. */
@@ -23,7 +23,7 @@ struct source_functions {
 
 extern const struct source_functions source_perf_functions, source_step_functions;
 
-#define SOURCE_DEATHS_MAX 64u /* deaths that wait to be asked for */
+#define SOURCE_DEATHS_MAX 64u /* deaths that were not fetched yet */
 
 struct source {
   const struct source_functions *functions;
@@ -54,7 +54,7 @@ struct watch_thread {
 
 struct watch {
   struct id_table threads; /* struct watch_thread */
-  bool wants_handlers;     /* the task table is told where handlers of signals begin */
+  bool wants_handlers;     /* starts of signal handlers are reported to the task table */
   int bell;                /* a descriptor that can be read when a thread may have stopped; negative: there is none */
   bool has_blocked;        /* SIGCHLD, for the bell */
 };
@@ -66,7 +66,7 @@ int watch_attach(struct watch *watch, int process);
 /* Has a thread stopped since the last call? */
 bool watch_has_rung(struct watch *watch);
 
-/* A watched thread has stopped: notes a signal that may kill it, and lets it go on. */
+/* A watched thread has stopped: notes a signal that may kill it, and lets it continue. */
 void watch_stop(struct watch *watch, struct source *source, int thread, int status);
 void watch_done(struct watch *watch);
 

@@ -4,7 +4,7 @@
  * short programs only: a stop costs microseconds. hardware_probe has tested on known code that the processor supports
  * this; tests can use single steps instead.
  *
- * A program could notice that it takes long, and that PUSHF stores the trap flag.
+ * A program could notice that it runs slowly, and that PUSHF stores the trap flag.
  */
 #include <errno.h>
 #include <signal.h>

@@ -19,15 +19,15 @@ struct step_maps {
   size_t count, capacity;
 };
 
-/* Tells the task table what is new and what is gone. */
+/* Reports new and removed mappings to the task table. */
 void step_maps_read(struct step_maps *maps, struct source *source, uint32_t process);
 
-/* The first: a forked process has its parent's mappings. The second: after execve there are none. */
+/* The first gives a forked process its parent's mappings. The second forgets all mappings after execve. */
 void step_maps_fork(struct step_maps *maps, uint32_t parent, uint32_t process);
 void step_maps_forget(struct step_maps *maps, uint32_t process);
 void step_maps_done(struct step_maps *maps);
 
-/* What a process is called. */
+/* Gets the name of a process. */
 void step_maps_name(const struct source *source, uint32_t process, char name[17]);
 
 #endif

@@ -93,7 +93,7 @@ void tracee_take(struct source *source, struct tracee *tracee, const struct user
   if (!thread)
     return;
   if (tracee->call && registers->rip == tracee->call && tracee->before.rip == tracee->call) {
-    thread->at = registers->rip; /* the system call was made again after a signal */
+    thread->at = registers->rip; /* the system call was restarted after a signal */
     return;
   }
   tracee->call = 0;

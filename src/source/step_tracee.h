@@ -16,13 +16,13 @@
 struct tracee {
   int id;
   uint32_t process;
-  bool has_stopped, has_begun;     /* it may stop before its creator tells of it */
-  bool is_single;                  /* the last step was one of an instruction */
+  bool has_stopped, has_begun;     /* it may stop before its creator reports it */
+  bool is_single;                  /* the last step was a single instruction */
   struct user_regs_struct before;  /* of the last stop */
-  struct task_instruction current; /* what a single step executes */
+  struct task_instruction current; /* the instruction that a single step executes */
   struct step_block block;
   uint64_t start; /* of the block */
-  uint64_t call;  /* where it goes on behind the system call that was last; 0: it was none */
+  uint64_t call;  /* where it continues after the system call of the last step; 0: there was none */
   int signal, code;
   uint64_t address;
 };
@@ -37,7 +37,7 @@ static inline struct step_source *step_of(const struct source *source)
   return source->data;
 }
 
-/* The thread with this number, which is created if need be. NULL without memory. */
+/* The thread with this number, which is created if necessary. NULL without memory. */
 struct tracee *tracee_get(struct source *source, int id);
 
 /* Its entry in the task table. NULL: there are too many, or there is no memory. */
@@ -49,10 +49,10 @@ void tracee_step(struct source *source, struct tracee *tracee, const struct user
 /* The step has ended with these registers: records the branch that it took. */
 void tracee_take(struct source *source, struct tracee *tracee, const struct user_regs_struct *registers);
 
-/* It has run up to here without a branch, or by a system call that it never comes back from. */
+/* It has run up to here without a branch, or with a system call that never returns. */
 void tracee_settle(struct source *source, struct tracee *tracee, uint64_t rip);
 
-/* Lets it go on as if it had not been traced. */
+/* Lets it continue as if it had not been traced. */
 void tracee_release(const struct tracee *tracee);
 
 #endif

@@ -18,7 +18,7 @@
 struct task_instruction {
   uint64_t address;
   uint64_t target; /* of a direct branch, else 0 */
-  int kind;        /* enum lb_branch_kind; -1: it goes on with the next */
+  int kind;        /* enum lb_branch_kind; -1: execution continues with the next */
   uint8_t length;  /* 0: its bytes cannot be read, or are no instruction */
 };
 
@@ -26,13 +26,13 @@ struct task_process;
 
 #define TASKS_FRAMES 8u /* nested signal handlers that are followed */
 
-/* A running handler: where the thread goes on after it. */
+/* A running handler: where the thread continues after it. */
 struct task_frame {
   uint64_t at;
-  uint64_t out; /* or here: where it went into the kernel */
+  uint64_t out; /* or here: where it entered the kernel */
 };
 
-/* A thread. The code that follows its branches keeps the thread's place here. */
+/* A thread. The code that follows its branches keeps the thread's position here. */
 struct task_thread {
   uint32_t number;
   struct task_process *process;
@@ -41,7 +41,7 @@ struct task_thread {
   uint32_t stream;
   struct lb_branch *batch; /* NULL: none yet */
   size_t count;
-  /* Where it is, for flow.c. */
+  /* Its position, for flow.c. */
   bool is_at;     /* in user mode, from `at` on */
   bool is_out;    /* in the kernel, which it entered from `from` */
   bool is_begun;  /* it has branches */
@@ -56,7 +56,7 @@ struct tasks;
 /* Bytes of a process, or of the process of a thread. Returns how many there are, at most `size`. */
 typedef size_t tasks_memory(void *data, uint32_t process, uint64_t address, void *buffer, size_t size);
 
-/* What `sink` points to must stay good. `memory` may be NULL. Returns 0, or -ENOMEM. */
+/* What `sink` points to must stay valid. `memory` may be NULL. Returns 0, or -ENOMEM. */
 int tasks_new(const struct source_sink *sink, tasks_memory *memory, void *data, struct tasks **ret_tasks);
 void tasks_free(struct tasks *tasks); /* takes NULL */
 
@@ -64,7 +64,7 @@ void tasks_free(struct tasks *tasks); /* takes NULL */
  * Self-modifying code is thus read as it runs. */
 void tasks_live(struct tasks *tasks);
 
-/* A thread has run since, and may have changed its code. */
+/* To be called when a thread has run, since it may have changed its code. */
 void tasks_live_again(struct tasks *tasks);
 
 /* The functions below return 0; -ENOMEM; or what the sink returned. After a failure they always return the same error.
@@ -95,7 +95,7 @@ int tasks_fork(struct tasks *tasks, uint32_t process, uint32_t thread, uint32_t 
 int tasks_name(struct tasks *tasks, uint32_t process, uint32_t thread, const char *name);
 int tasks_exit(struct tasks *tasks, uint32_t process, uint32_t thread);
 
-/* A signal has come to a thread at `at`, and it goes on at `handler`. For sources whose branches do not show that. The
+/* A signal has come to a thread at `at`, which continues at `handler`. For sources whose branches do not show this. The
  * thread need not be known yet. */
 void tasks_signal(struct tasks *tasks, uint32_t thread, uint64_t at, uint64_t handler);
 
@@ -104,7 +104,7 @@ void tasks_signal(struct tasks *tasks, uint32_t thread, uint64_t at, uint64_t ha
 bool tasks_signal_is(const struct tasks *tasks, const struct task_thread *thread, uint64_t at); /* is there one? */
 bool tasks_signal_take(struct tasks *tasks, const struct task_thread *thread, uint64_t at, uint64_t *ret_handler);
 
-/* The thread, which is created if need be. NULL: there are too many, or there is no memory. */
+/* The thread, which is created if necessary. NULL: there are too many, or there is no memory. */
 struct task_thread *tasks_thread(struct tasks *tasks, uint32_t process, uint32_t thread);
 
 /* A branch of a thread. Bases, CPLs and widths are set here. */
@@ -114,7 +114,7 @@ int tasks_branch(struct tasks *tasks, struct task_thread *thread, uint64_t from,
 /* Branches are missing: of one thread, or of all (NULL). */
 int tasks_gap(struct tasks *tasks, struct task_thread *thread, enum lb_trace_gap_reason reason, uint64_t count);
 
-/* Gives the sink what is buffered. Returns 0 or negative. */
+/* Passes the buffered branches to the sink. Returns 0 or negative. */
 int tasks_flush(struct tasks *tasks);
 
 /* ---- titles (tasks_title.c) ---- */
@@ -147,10 +147,10 @@ struct task_instruction tasks_instruction(struct tasks *tasks, const struct task
 /* The number of the address space of a thread. */
 uint32_t tasks_space(const struct task_thread *thread);
 uint32_t tasks_number(const struct task_thread *thread); /* the system's number of its process */
-bool tasks_is_32(const struct task_thread *thread);      /* its program is not one of 64 bits */
+bool tasks_is_32(const struct task_thread *thread);      /* its program is not a 64-bit one */
 
 struct task_counts {
-  uint64_t processes, threads; /* whose branches there were */
+  uint64_t processes, threads; /* those that had branches */
   uint64_t lost;               /* gaps by loss */
 };
 

@@ -74,7 +74,7 @@ bool tasks_exec_take(struct tasks *tasks, struct task_thread *thread)
 
   if (!tasks_exec_is_due(thread))
     return false;
-  process->later_count = 0; /* so that these count now */
+  process->later_count = 0; /* so that these take effect now */
   tasks_exec(tasks, process->number, thread->number, laters[0].map.path);
   for (; done < count && !laters[done].is_exec; done++)
     tasks_map(tasks, process->number,

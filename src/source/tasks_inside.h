@@ -11,7 +11,7 @@
 #define TASKS_MODULES_MAX 16384u /* modules that a copy of a process gets */
 #define TASKS_PAGES 4096u        /* of code in no file, of a process */
 #define TASKS_PAGE 4096u
-#define TASKS_INSTRUCTIONS 16384u /* that are kept decoded, of a process */
+#define TASKS_INSTRUCTIONS 16384u /* decoded instructions that are kept for each process */
 #define TASKS_LINE 256u           /* bytes that are read at once from a stopped process */
 
 struct task_module {
@@ -65,7 +65,7 @@ struct task_title {
   char text[SOURCE_TITLE_MOST];
 };
 
-#define TASKS_SIGNALS 4096u /* that wait to be asked for */
+#define TASKS_SIGNALS 4096u /* signals that were not fetched yet */
 
 struct tasks {
   const struct source_sink *sink;
@@ -92,7 +92,7 @@ struct tasks {
 /* Remembers the first failure. Returns it. */
 int tasks_fail(struct tasks *tasks, int error);
 
-/* The process, which is created if need be. NULL: there are too many, or there is no memory. */
+/* The process, which is created if necessary. NULL: there are too many, or there is no memory. */
 struct task_process *tasks_process(struct tasks *tasks, uint32_t number);
 
 /* Give the sink the branches of a thread, or of the threads of a process, before its address space changes; of all

@@ -24,7 +24,7 @@ void tasks_title_look(struct tasks *tasks, uint32_t process)
   title = id_table_find(&tasks->titles, process);
   if (!title && tasks->titles.count < TASKS_MAX)
     title = id_table_new(&tasks->titles, process, sizeof(*title));
-  if (title) /* otherwise it goes without a title */
+  if (title) /* otherwise it has no title */
     memcpy(title->text, text, sizeof(text));
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How processes die, seen with ptrace(2): the last signal that came to each thread, and its registers when that kills
- * it. The threads run freely otherwise.
+ * Observes with ptrace(2) how processes die: the last signal that came to each thread, and its registers when the
+ * signal kills it. The threads run freely otherwise.
  */
 #include <errno.h>
 #include <signal.h>

@@ -99,7 +99,7 @@ int elf_symbols(struct symbol_table *table, Elf *elf, unsigned type)
   return r;
 }
 
-/* Where the program is loaded, if that differs from where it is linked. */
+/* Reads the segments whose physical address differs from their linked address. */
 static int segments_read(struct symbol_table *table, Elf *elf)
 {
   size_t count = 0;

@@ -20,14 +20,14 @@ struct elf_file {
   uint64_t size;
 };
 
-/* Both leave a file that elf_close takes, also when they fail. */
+/* Both leave a file that elf_close accepts, even if they fail. */
 
-/* A copy of a file in memory: libelf wants memory that it may write to. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM,
- * or -ELIBACC: there is no libelf. */
+/* Opens a copy of a file in memory: libelf needs memory that it may write to. Returns 0, LB_E_BAD_SYNTAX, -ENOMEM, or
+ * -ELIBACC: there is no libelf. */
 int elf_open(struct elf_file *file, const void *bytes, size_t size);
 
-/* A file whose pieces are read when they are needed. Nothing is mapped, so a file that is truncated meanwhile does no
- * harm. Returns as symbol_module_open. */
+/* Opens a file whose parts are read when they are needed. Nothing is mapped, so a file that is truncated meanwhile does
+ * no harm. Returns as symbol_module_open. */
 int elf_open_path(struct elf_file *file, const char *path);
 
 void elf_close(struct elf_file *file);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * libelf and libdw, which are loaded when they are first needed. With the libraries that they need in turn, they would
- * make half of the time that lbr takes to start, and a run of a program that ends well looks into no ELF file.
+ * take half of the time in which lbr starts, and a run of a program that ends normally reads no ELF file.
  *
  * sym_NAME is the function NAME of the library, once the library is loaded.
  */

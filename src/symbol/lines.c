@@ -21,8 +21,8 @@
 
 /* ---- libdw without memory ---- */
 
-/* Without memory libdw would end the program. This jumps out of libdw, in the middle of its work, so its data is not
- * used any more. */
+/* Without memory, libdw would end the program. memory_fail jumps out of libdw in the middle of its work, so libdw's
+ * data is not used any more. */
 static _Thread_local jmp_buf memory_exit;
 
 __attribute__((noreturn)) static void memory_fail(void)

@@ -10,14 +10,14 @@
 
 /* Limits on the entries and ranges that are looked at, against files that were made to take long. */
 #define LINES_INDEX_MAX (UINT64_C(1) << 28) /* to find units and functions, in all; the greatest programs have 10^8 */
-#define LINES_QUERY_MAX (UINT64_C(1) << 20) /* to answer a question */
+#define LINES_QUERY_MAX (UINT64_C(1) << 20) /* to answer one query */
 #define LINES_DEPTH_MAX 256                 /* of the tree of entries */
 #define LINES_UNIT_MAX (16u << 20)          /* bytes of a line table: libdw needs some 50 bytes of memory for each */
 #define LINES_DIRECTORIES_MAX 256u
 #define LINES_PATHS_MAX (64u << 20)   /* bytes of paths that are built */
 #define LINES_TABLES_MAX (256u << 20) /* bytes of all line tables that are read */
 
-/* Addresses [start, end) and what they belong to. */
+/* Addresses [start, end), and the unit or function that they belong to. */
 struct range {
   uint64_t start, end;
   uint64_t value; /* number of a unit; offset of a function's entry */
@@ -34,9 +34,9 @@ void range_list_finish(struct range_list *list);
 const struct range *range_list_find(const struct range_list *list, uint64_t address);
 void range_list_done(struct range_list *list);
 
-/* The answer to the last question for the addresses of a line. */
+/* The result of the last query for the addresses of a line. */
 struct address_list {
-  char *file; /* NULL: there was no question */
+  char *file; /* NULL: there was no query */
   unsigned line;
   uint64_t *list;
   size_t count, capacity;
@@ -58,7 +58,7 @@ struct symbol_lines {
   struct unit *units;
   size_t count, capacity;
   struct range_list ranges; /* of units */
-  uint64_t work;            /* entries that may still be looked at for the current question, */
+  uint64_t work;            /* entries that may still be looked at for the current query, */
   uint64_t index_work;      /* and to find units and functions */
   void *paths;              /* a tree (tsearch) of the paths that were built */
   size_t path_bytes;

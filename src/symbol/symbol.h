@@ -31,11 +31,11 @@ int symbol_table_read(const void *bytes, size_t size, struct symbol_table **ret_
 /* Takes NULL. */
 void symbol_table_free(struct symbol_table *table);
 
-/* How many there are. */
+/* The number of symbols in a table. */
 size_t symbol_table_count(const struct symbol_table *table);
 
-/* The symbol that `address` belongs to, and how far behind its start. Of a kernel that is linked for one address and
- * loaded at another (p_vaddr and p_paddr of an ELF file), the physical address finds it too. Names are UTF-8 without
+/* The symbol that `address` belongs to, and the offset from its start. If a kernel is linked for one address and loaded
+ * at another (p_vaddr and p_paddr of an ELF file), the physical address finds the symbol too. Names are UTF-8 without
  * control characters, and good as long as the table. Returns false, touching nothing, if there is none. Takes NULL. */
 bool symbol_table_find(const struct symbol_table *table, uint64_t address, const char **ret_name, uint64_t *ret_offset);
 
@@ -70,11 +70,11 @@ struct symbol_layout {
   bool is_32;           /* an ELF file of class 32: its code is not 64-bit code */
 };
 
-/* Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG as above; -ENOMEM. */
+/* Returns 0; LB_E_BAD_SYNTAX if it is not an ELF file; LB_E_TOO_BIG as above; -ENOMEM. */
 int symbol_layout_read(const void *bytes, size_t size, struct symbol_layout *ret_layout);
 
-/* Where the byte at an offset in the file lies, as the file is linked. Files are mapped by pages, so a mapping may
- * begin before its piece: such offsets are accepted. Returns false, touching nothing, for a byte that is not loaded. */
+/* The linked address of the byte at an offset in the file. Files are mapped by pages, so a mapping may begin before its
+ * piece: such offsets are accepted. Returns false, touching nothing, for a byte that is not loaded. */
 bool symbol_layout_address(const struct symbol_layout *layout, uint64_t offset, uint64_t *ret_address);
 
 /* ---- a module: an ELF file that is asked about its code ---- */
@@ -92,13 +92,13 @@ struct symbol_frame {
   unsigned declared;     /* line at which the function is declared; 0: not known */
 };
 
-/* What is at an address. Strings are good as long as the module. */
+/* The description of an address. Strings are good as long as the module. */
 struct symbol_place {
   const char *module;  /* symbol_space_find: path of the file, as it was added. Else NULL */
   uint64_t address;    /* as the file is linked: what addr2line and objdump take */
   const char *symbol;  /* from the symbol table, or NAME@plt. NULL: none is known */
   const char *mangled; /* NULL; a caller that demangles the symbol keeps the original here */
-  uint64_t offset;     /* behind the symbol. Without one: `address`, or in the file if that is not known */
+  uint64_t offset;     /* from the symbol. Without one: `address`, or the offset in the file if that is not known */
   uint64_t size;       /* bytes of the symbol; 0: none is known */
   /* The innermost function comes first, with the line of the code itself. Each following frame is the function that the
    * previous one was inlined into, with the line of the call. The last one is the function that really exists, unless
@@ -109,9 +109,8 @@ struct symbol_place {
 
 /* Opens a file; it stays open. Symbols and lines are read when they are first asked for. They come from the file itself
  * or from its debug file, which is looked for by build-id in DEBUG_ROOT/.build-id, and by .gnu_debuglink beside the
- * file, in .debug beside it and in DEBUG_ROOT; `debug_root` NULL: /usr/lib/debug.
- * Returns 0; LB_E_BAD_SYNTAX for what is no ELF file; LB_E_TOO_BIG as above; -ENOMEM; the -errno of opening, with
- * -ESPIPE for what is no regular file. */
+ * file, in .debug beside it and in DEBUG_ROOT; `debug_root` NULL: /usr/lib/debug. Returns 0; LB_E_BAD_SYNTAX if it is
+ * not an ELF file; LB_E_TOO_BIG as above; -ENOMEM; the -errno of opening, with -ESPIPE if it is not a regular file. */
 int symbol_module_open(const char *path, const char *debug_root, struct symbol_module **ret_module);
 
 /* From here on, debug files that are not on this machine are fetched from the servers of the environment variable
@@ -134,8 +133,8 @@ void symbol_module_close(struct symbol_module *module); /* takes NULL */
 
 const struct symbol_layout *symbol_module_layout(const struct symbol_module *module);
 
-/* What is at an address as the file is linked. Returns false, touching nothing, if neither a symbol nor a line is
- * known. `wants_lines`: false leaves the debug information alone, which costs time when it is first read. */
+/* Describes an address as the file is linked. Returns false, touching nothing, if neither a symbol nor a line is known.
+ * `wants_lines`: false leaves the debug information alone, which costs time when it is first read. */
 bool symbol_module_find(struct symbol_module *module, uint64_t address, bool wants_lines,
                         struct symbol_place *ret_place);
 
@@ -148,8 +147,8 @@ bool symbol_module_line(struct symbol_module *module, uint64_t address, const ch
 size_t symbol_module_addresses(struct symbol_module *module, const char *file, unsigned line,
                                const uint64_t **ret_addresses);
 
-/* Folder number `index` of the compilation folders of the code that was asked about so far, an absolute path; NULL past
- * the end. Good as long as the module. */
+/* Folder number `index` of the compilation folders of the code that was queried so far, an absolute path; NULL past the
+ * end. Good as long as the module. */
 const char *symbol_module_directory(const struct symbol_module *module, size_t index);
 
 /* As symbol_table_around. */
@@ -168,7 +167,8 @@ struct symbol_entry {
 };
 
 /* Gives every symbol that lies in memory, in the order of the table; not those of the debug file. `visit` returns 0, or
- * negative to stop. Returns 0; LB_E_NO_SYMBOLS: the file is stripped; LB_E_TOO_BIG; or what `visit` returned. */
+ * negative to stop. Returns 0; LB_E_NO_SYMBOLS: the file is stripped; LB_E_TOO_BIG; or the value that `visit`
+ * returned. */
 int symbol_module_entries(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
                           void *data);
 
@@ -220,7 +220,7 @@ int symbol_cache_module(struct symbol_cache *cache, const char *path, struct sym
 struct symbol_space;
 
 struct symbol_mapping {
-  uint64_t start, end; /* end is the first address behind it; 0: the end of all addresses */
+  uint64_t start, end; /* end is the first address after it; 0: the end of all addresses */
   uint64_t offset;     /* of `start` in the file */
   const char *path;
   const uint8_t *build_id; /* of the file that ran; size 0: not known */
@@ -234,20 +234,19 @@ int symbol_space_copy(const struct symbol_space *space, struct symbol_space **re
 void symbol_space_free(struct symbol_space *space); /* takes NULL */
 
 /* Maps a piece of a file, over whatever was mapped there before. The file is opened when an address in it is first
- * asked for. Strings and bytes are copied. Returns 0; -EINVAL for an end that is not behind the start; LB_E_TOO_BIG
- * beyond the limits above; -ENOMEM: nothing has changed then. */
+ * asked for. Strings and bytes are copied. Returns 0; -EINVAL if the end is not after the start; LB_E_TOO_BIG beyond
+ * the limits above; -ENOMEM: nothing has changed then. */
 int symbol_space_add(struct symbol_space *space, const struct symbol_mapping *mapping);
 
-/* The same for the code that the lines of /proc/PID/maps name, of which `text` holds all: files, and [vdso]. Lines of
- * other forms are passed over, as are files that were removed. `root` is put before the paths of files, so that those
- * of another root directory are found ("/proc/PID/root"); "" for none. Returns 0, also for text without any; or as
- * symbol_space_add. */
+/* Maps the code, of files and [vdso], that /proc/PID/maps lists; `text` holds all of its lines. Lines of other forms
+ * are skipped, as are files that were removed. `root` is put before the paths of files, so that those of another root
+ * directory are found ("/proc/PID/root"); "" for none. Returns 0, also for text without any; or as symbol_space_add. */
 int symbol_space_add_maps(struct symbol_space *space, const char *text, size_t size, const char *root);
 
 /* Unmaps whatever lies there. Returns as symbol_space_add. */
 int symbol_space_remove(struct symbol_space *space, uint64_t start, uint64_t end);
 
-/* What is at an address. Returns false, touching nothing, if no mapping is there; else the place with at least its
+/* Describes an address. Returns false, touching nothing, if no mapping is there; else the place with at least its
  * module and, without a symbol, the address as it is linked or the offset in the file. A file that cannot be opened, or
  * whose build-id differs from the mapping's, gives no symbol, no line and no code. Strings are good as long as the
  * cache. */

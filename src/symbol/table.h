@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A table of symbols. elf.c or map.c fills it; then it answers questions.
+ * A table of symbols. elf.c or map.c fills it; then it answers queries.
  */
 #ifndef SYMBOL_TABLE_H
 #define SYMBOL_TABLE_H
@@ -38,7 +38,7 @@ int symbol_table_add_segment(struct symbol_table *table, const struct symbol_seg
 /* Is a string whole UTF-8 without control characters? */
 bool text_is_fit(const char *text, size_t length);
 
-/* Makes the table ready for questions; must be called again after symbols were added. */
+/* Makes the table ready for queries; must be called again after symbols were added. */
 void symbol_table_finish(struct symbol_table *table);
 
 /* Fill a table. Return 0, or as symbol_table_read. */

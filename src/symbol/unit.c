@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which compilation unit and which function an address belongs to. DWARF has lists for this (.debug_aranges), but not
- * every compiler writes them. The ranges of the units are therefore read once, and those of a unit's functions when an
+ * Finds the compilation unit and the function of an address. DWARF has lists for this (.debug_aranges), but not every
+ * compiler writes them. The ranges of the units are therefore read once, and those of a unit's functions when an
  * address in it is first asked for. DWARF 5, 3.1 and 3.3.
  */
 #include <dwarf.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The contents of a chunk of branches: encoder and decoder. Four strings of bytes, each behind its size: runs, symbols,
- * definitions, marks. A run says how many branches in a row the model's first guess predicted. The symbol behind it
- * says what the next branch was: 0 the second guess, 1 a new edge, which is the next of the definitions, n the edge n -
- * 1. Marks are the distances between mispredicted branches, which the model does not look at.
+ * The contents of a chunk of branches: encoder and decoder. Four strings of bytes, each after its size: runs, symbols,
+ * definitions, marks. A run says how many branches in a row the model's first guess predicted. The symbol after it
+ * tells the next branch: 0 the second guess, 1 a new edge, which is the next of the definitions, n the edge n - 1.
+ * Marks are the distances between mispredicted branches, which the model ignores.
  */
 #ifndef TRACE_BRANCHES_H
 #define TRACE_BRANCHES_H
@@ -46,7 +46,7 @@ struct encoder {
   uint32_t run;              /* guessed so far */
   uint32_t count;            /* branches in all */
   uint32_t most;             /* branches that fill it */
-  uint32_t marked;           /* branches up to the last mark, it included */
+  uint32_t marked;           /* branches up to and including the last mark */
 };
 
 /* Starts as all zero. `most`: branches of the chunk, up to CHUNK_BRANCHES_MAX. Returns 0 or -ENOMEM. */

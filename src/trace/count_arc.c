@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What entries mean, each after the one before it: that one says which path runs and which branch is open. A table
- * keeps the arcs (an entry after another) that came last, with their counts, so that the steps, which do not fit a
- * cache, are looked up seldom. When a step is linked to a path, the arcs that begin with it leave the table: what they
- * mean may change.
+ * Finds the meaning of each entry from the entry before it, which tells the running path and the open branch. A table
+ * keeps the latest arcs (an entry after another) with their counts, so that the steps, which do not fit a cache, are
+ * seldom looked up. When a step is linked to a path, the arcs that begin with it leave the table: their meaning may
+ * change.
  */
 #include "trace/count_chunk.h"
 
 #include <string.h>
 
-/* Which path runs after an entry, and which branch is open; 0: none. */
+/* The path that runs after an entry, and the step whose branch is open; 0: none. */
 struct state {
   uint32_t running, open;
 };
 
-/* What an entry counts. */
+/* The counts that an entry adds. */
 struct meaning {
   uint32_t left; /* its path was left at this step; 0: none was */
-  uint64_t pair; /* an indirect branch that it tells the target of; 0: none */
+  uint64_t pair; /* an indirect branch whose target it tells; 0: none */
   uint16_t branches;
   uint8_t not_taken;
   uint8_t kind; /* enum arc_pair */
@@ -107,7 +107,7 @@ static bool arc_mean(const struct lb_trace_reader *reader, const struct count_ar
          entry_mean(reader, state_after(reader, arc->before), arc->entry, meaning);
 }
 
-/* Adds the counts of an arc to those of the reader. There is room: it was made when the arc became known. */
+/* Adds the counts of an arc to those of the reader. Room for them was made when the arc became known. */
 static void arc_flush(struct lb_trace_reader *reader, struct count_arc *arc)
 {
   struct meaning meaning;
@@ -161,7 +161,7 @@ void arc_count_first(struct chunk_sum *sum, uint32_t entry)
 
 /* ---- the queue ---- */
 
-/* An arc that left the table. */
+/* Adds the counts of an arc that left the table. */
 static void gone_finish(struct chunk_sum *sum, const struct count_arc *arc)
 {
   struct meaning meaning;
@@ -174,7 +174,7 @@ static void gone_finish(struct chunk_sum *sum, const struct count_arc *arc)
     sum_add(sum, &meaning, arc->count);
 }
 
-/* An arc that came into the table, and may have left it since. */
+/* Finds the meaning of an arc that came into the table and may have left it since. */
 static void fresh_finish(struct chunk_sum *sum, struct count_arc *arc)
 {
   struct meaning meaning;
@@ -193,7 +193,7 @@ static void fresh_finish(struct chunk_sum *sum, struct count_arc *arc)
   sum_add(sum, &meaning, arc->count);
 }
 
-/* Whatever the number is, this does no harm. */
+/* Prefetches a step. An invalid number does no harm. */
 static inline void step_fetch(const struct lb_trace_reader *reader, uint32_t number)
 {
   __builtin_prefetch((const void *)((uintptr_t)reader->steps + (uintptr_t)number * sizeof(*reader->steps)));

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counts whole chunks of entries. What an entry means depends on the one before it alone, and within a repeated run
- * every entry but the first has the same one before it as its original has. So a repeated entry is one more for the
- * place of its original: runs are added up from the last to the first, many places at a time, and only plain entries
- * are looked up (count_arc.c). A chunk that has anything else in it than passes over paths is left to count.c, which
- * counts entry by entry.
+ * Counts whole chunks of entries. The meaning of an entry depends only on the entry before it. In a repeated run, every
+ * entry but the first follows the same entry as its original does. A repeated entry therefore adds one to the count of
+ * its original: runs are added up from the last to the first, many entries at a time, and only plain entries are looked
+ * up (count_arc.c). A chunk that has anything but passes over paths is left to count.c, which counts entry by entry.
  */
 #include "trace/count_chunk.h"
 
@@ -15,8 +14,8 @@
 
 #define ENTRIES_LEAST 256u       /* smaller chunks are left to count.c */
 #define AHEAD_RAW_MAX (4u << 20) /* a chunk of more bytes is not read ahead: memory is bounded */
-#define AHEAD_CHUNKS_MAX 64u     /* so far is looked ahead */
-#define FLUSH_CHUNKS (1u << 10)  /* the counts of an arc cannot overflow before */
+#define AHEAD_CHUNKS_MAX 64u     /* chunks that are searched for the next one to count */
+#define FLUSH_CHUNKS (1u << 10)  /* chunks between two flushes: until then, the count of an arc cannot overflow */
 #define PLACES (ENTRIES_ORDER + CHUNK_ENTRIES_MAX)
 
 /* ---- memory ---- */
@@ -81,7 +80,7 @@ bool ahead_take(struct lb_trace_reader *reader, uint64_t offset, const struct ch
   return true;
 }
 
-/* The next chunk of entries that will be counted. Returns false if there is none near, or it is large. */
+/* Finds the next chunk of entries that will be counted. Returns false if there is none near, or it is large. */
 static bool ahead_find(struct lb_trace_reader *reader, uint64_t *ret_offset, struct chunk_head *ret_head)
 {
   uint64_t offset = reader->offset;
@@ -107,7 +106,7 @@ static bool ahead_find(struct lb_trace_reader *reader, uint64_t *ret_offset, str
 }
 
 /* Loads the next chunk of entries beside the one that is open, and begins to decode it. Returns false if there is
- * nothing to gain, or if it cannot be read: whoever comes to it finds out why. */
+ * nothing to gain, or if it cannot be read: the error is reported when the reader comes to it. */
 static bool ahead_begin(struct lb_trace_reader *reader, struct chunk_counter *counter)
 {
   struct chunk_head head;
@@ -126,8 +125,8 @@ static bool ahead_begin(struct lb_trace_reader *reader, struct chunk_counter *co
 
 /* ---- counting ---- */
 
-/* Adds up how often the places of a run are repeated, for their originals; from the last to the first, since originals
- * may be in the run. */
+/* Adds the counts of the entries of a repeated run to those of their originals, from the last to the first, since
+ * originals may be in the run. */
 static void repeated_add(uint32_t *extra, uint32_t distance, uint32_t count)
 {
   uint32_t *original = extra - distance;
@@ -155,7 +154,7 @@ static void entries_add(struct chunk_sum *sum, const struct entry_decoder *decod
   for (uint32_t i = pieces->count; i > 0; i--) {
     struct entry_piece piece = pieces->pieces[i - 1];
 
-    if (piece.repeated) { /* the first of a run may come after another entry than its original */
+    if (piece.repeated) { /* the first entry of a run may follow another entry than its original does */
       end -= piece.repeated - 1;
       repeated_add(extra + end, piece.distance, piece.repeated - 1);
       piece.plain++;
@@ -171,7 +170,7 @@ static void entries_add(struct chunk_sum *sum, const struct entry_decoder *decod
   arc_count_first(sum, decoder->words[first]);
 }
 
-/* Returns false when the chunk cannot be counted so; then nothing is. */
+/* Returns false if the chunk cannot be counted this way; then nothing of it is counted. */
 static bool chunk_add(struct chunk_sum *sum, const struct entry_decoder *decoder, const struct entry_pieces *pieces)
 {
   entries_add(sum, decoder, pieces);
@@ -184,7 +183,8 @@ static bool chunk_add(struct chunk_sum *sum, const struct entry_decoder *decoder
 
 /* ---- all ---- */
 
-/* The entries of the open chunk: decoded already, or now, together with the next chunk. NULL if they are not good. */
+/* Returns the entries of the open chunk, decoded earlier, or now together with the next chunk. NULL if they are
+ * unusable. */
 static const struct entry_decoder *entries_decode(struct lb_trace_reader *reader, struct chunk_counter *counter,
                                                   const struct entry_pieces **ret_pieces)
 {
@@ -232,7 +232,7 @@ bool counts_chunk(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64
     return false;
   sum.counter = counter;
   if (!chunk_count(reader, counter, &sum, &last)) {
-    (void)entry_decoder_begin(&entries->decoder, reader->raw.bytes, reader->raw.size); /* it was good before */
+    (void)entry_decoder_begin(&entries->decoder, reader->raw.bytes, reader->raw.size); /* it succeeded before */
     return false;
   }
   entry_decoder_skip(&entries->decoder);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Counting whole chunks of entries: what count_chunk.c (the chunk that is open, and the one behind it) and count_arc.c
- * (what its entries mean) share.
+ * Counting whole chunks of entries: the declarations that count_chunk.c (the open chunk and the next one) and
+ * count_arc.c (the meaning of entries) share.
  */
 #ifndef TRACE_COUNT_CHUNK_H
 #define TRACE_COUNT_CHUNK_H
@@ -15,17 +15,17 @@
 #define ARC_QUEUE 256u
 #define OTHERS_MAX 1024u
 
-/* An entry after another entry: how often that was, and what it is each time. */
+/* An arc: an entry after another entry, how often that occurred, and the meaning of each occurrence. */
 struct count_arc {
   uint32_t before, entry; /* both 0: the place is empty */
-  int32_t count;          /* that is not yet added to the counts of the reader */
+  int32_t count;          /* occurrences that are not yet added to the counts of the reader */
   uint32_t left;          /* the path was left at this step; 0: none was */
   uint16_t branches;
   uint8_t not_taken;
   uint8_t pair; /* enum arc_pair; ARC_UNKNOWN: the arc waits in the queue, and the fields before this are 0 */
 };
 
-/* The target of an indirect branch that an arc tells. */
+/* The indirect branch whose target an arc tells. */
 enum arc_pair {
   ARC_UNKNOWN,
   ARC_NO_PAIR,
@@ -40,7 +40,7 @@ struct chunk_counter {
     struct chunk_head head;
     struct chunk_position position;
     struct buffer raw;
-    bool is_loaded;  /* the above */
+    bool is_loaded;  /* the fields above are valid */
     bool is_decoded; /* the entries of the chunk with this place */
     struct entry_decoder decoder;
     struct entry_pieces pieces;
@@ -48,19 +48,19 @@ struct chunk_counter {
   struct entry_pieces pieces;  /* of the chunk that is open */
   uint32_t *extra;             /* by place of an entry: how often it is repeated; all zero between chunks */
   unsigned chunks;             /* since the counts of arcs were added to the counts of the reader */
-  unsigned by_steps;           /* so many chunks more are counted by steps (count_plain.c) */
+  unsigned by_steps;           /* number of further chunks that are counted by steps (count_plain.c) */
   unsigned entered;            /* arcs that came into the table with this chunk */
   unsigned crowded;            /* chunks in a row with too many of these */
   unsigned other;              /* entries that wait, */
   uint32_t others[OTHERS_MAX]; /* and their places */
   struct count_arc arcs[ARCS];
-  /* Work that waits until it is worth to fetch many steps at once: */
+  /* Work that waits until fetching many steps at once is worth while: */
   unsigned queued;
   uint32_t fresh[ARC_QUEUE];        /* places of arcs that are new in the table, */
   struct count_arc gone[ARC_QUEUE]; /* and the arcs that were there before */
 };
 
-/* Counts some entries, or takes back that they were counted. */
+/* Counts some entries, or takes their counts back. */
 struct chunk_sum {
   struct lb_trace_reader *reader;
   struct chunk_counter *counter;
@@ -76,12 +76,12 @@ static inline uint32_t arc_index(uint32_t before, uint32_t entry)
 
 _Static_assert(ARC_GROUP == 1u << (32 - 26), "");
 
-/* What some arcs add up to: small enough to stay in registers. */
+/* The sum of some arcs, small enough to stay in registers. */
 struct arc_total {
   int64_t branches, not_taken;
 };
 
-/* Takes another arc into the table. */
+/* Enters a new arc into the table. */
 void arc_enter(struct chunk_sum *sum, uint32_t before, uint32_t entry, int32_t times);
 
 /* Counts an entry after another one. The sum is right after arcs_finish. */
@@ -102,7 +102,7 @@ static inline void arc_count(struct chunk_sum *sum, struct arc_total *total, uin
 /* The same for the first entry of a chunk. */
 void arc_count_first(struct chunk_sum *sum, uint32_t entry);
 
-/* Does the work that waits. */
+/* Does the queued work. */
 void arcs_finish(struct chunk_sum *sum);
 
 /* ---- count_plain.c ---- */
@@ -110,10 +110,10 @@ void arcs_finish(struct chunk_sum *sum);
 /* Counts `count` entries before a place, the last first. */
 void plain_add(struct chunk_sum *sum, const uint32_t *words, uint32_t *extra, uint32_t end, uint32_t count);
 
-/* Announces the entries before a place. */
+/* Prefetches the steps of the entries before a place. */
 void plain_fetch(const struct chunk_sum *sum, const uint32_t *words, uint32_t end);
 
-/* All entries of a chunk were added, so many of them by plain_add. */
+/* Ends a chunk after all of its entries were added, `plain` of them as plain ones. */
 void plain_end(struct chunk_sum *sum, const uint32_t *words, uint32_t *extra, uint32_t plain);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The hash of the targets of indirect branches grows with them, up to a limit.
+ * Grows the hash table of the targets of indirect branches, up to a limit.
  */
 #include "trace/count_pair.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * How often each indirect branch went to which head: a hash.
+ * A hash table that counts how often each indirect branch went to each head.
  */
 #ifndef TRACE_COUNT_PAIR_H
 #define TRACE_COUNT_PAIR_H
@@ -22,7 +22,7 @@ struct count_pairs {
   bool is_full; /* it could not grow, and does not try again */
 };
 
-/* Returns false: there is no memory, or there are too many already. */
+/* Returns false if there is no memory, or there are too many already. */
 bool count_pairs_grow(struct count_pairs *pairs);
 
 static inline uint64_t count_pair_key(uint32_t step, uint32_t head)
@@ -45,7 +45,7 @@ static inline struct count_pair *count_pair_place(const struct count_pairs *pair
   return &pairs->pairs[i];
 }
 
-/* Returns false: there is no room for another pair, or no memory. A pair that is there already has room. */
+/* Returns false if there is no room for another pair, or no memory. A pair that is there already has room. */
 static inline bool count_pair_add(struct count_pairs *pairs, uint64_t key, uint64_t times)
 {
   struct count_pair *pair = pairs->capacity ? count_pair_place(pairs, key) : NULL;

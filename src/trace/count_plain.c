@@ -7,10 +7,10 @@
 #include "trace/count_chunk.h"
 
 #define ARCS_AHEAD 24u   /* arcs that are fetched before they are needed */
-#define STEPS_AHEAD 16u  /* the same of steps */
-#define FRESH_SHARE 40u  /* if more than one of so many entries is not in the table, */
-#define FRESH_CHUNKS 2u  /* in so many chunks in a row, the table is too small, */
-#define STEPS_CHUNKS 32u /* and so many chunks are counted by steps */
+#define STEPS_AHEAD 16u  /* steps that are fetched before they are needed */
+#define FRESH_SHARE 40u  /* a chunk is crowded if more than one of so many entries is not in the table */
+#define FRESH_CHUNKS 2u  /* crowded chunks in a row after which the table is too small */
+#define STEPS_CHUNKS 32u /* chunks that are then counted by steps */
 
 /* ---- by arcs ---- */
 
@@ -55,14 +55,14 @@ static void others_add(struct chunk_sum *sum, const uint32_t *words, uint32_t *e
   sum->not_taken += (uint64_t)total.not_taken;
 }
 
-/* Whatever the entry is, this does no harm. */
+/* Prefetches a step. An invalid entry does no harm. */
 static inline void step_fetch(const struct count_step *steps, uint32_t entry)
 {
   __builtin_prefetch((const void *)((uintptr_t)steps + (uintptr_t)entry * sizeof(*steps)), 1);
 }
 
-/* Counts passes over paths, and keeps the places of other entries. There is no branch on what an entry is: the
- * processor would often mispredict it. */
+/* Counts passes over paths, and keeps the places of other entries. The code does not branch on the kind of an entry:
+ * the processor would often mispredict that branch. */
 static inline void passes_add(struct chunk_sum *sum, const uint32_t *words, uint32_t *extra, uint32_t end,
                               uint32_t count, int32_t sign)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What counting needs to know of each step and head, by its number, together with its count: 16 bytes, half of a step
- * of the reader, since a program with much code has more steps than a cache holds.
+ * The data that counting needs for each step and head, by number, with its count. It takes 16 bytes, half of a step of
+ * the reader, since a program with much code has more steps than a cache holds.
  */
 #ifndef TRACE_COUNT_STEP_H
 #define TRACE_COUNT_STEP_H
@@ -19,7 +19,7 @@ struct count_step {
 
 _Static_assert(sizeof(struct count_step) == 16, "");
 
-/* Instead of a path: only the entry before and this one together tell what runs. */
+/* Replaces the number of a path if only the entry before and this one together tell which path runs. */
 #define COUNT_RUNNING_OTHER UINT32_MAX
 
 #endif

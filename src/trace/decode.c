@@ -121,7 +121,7 @@ static int decoder_next_one(struct decoder *decoder, struct lb_branch *branch)
   return 0;
 }
 
-/* At the end nothing may be left over: inconsistent strings were not written by us. */
+/* At the end nothing may be left over: the encoder writes no inconsistent strings. */
 static int decoder_check_end(const struct decoder *decoder)
 {
   for (unsigned i = 0; i < BRANCHES_STRINGS; i++)

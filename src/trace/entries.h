@@ -33,14 +33,14 @@
 #define ENTRIES_ORDER 4u  /* entries that make a context; before the first entry, so many are taken as 0 */
 #define ENTRIES_BLOCK 64u /* plain entries that are encoded at a time, and that share two words of the misses */
 
-/* What comes before the first entry of a chunk in its stream. */
+/* The last entry of the stream before the chunk. */
 enum {
-  BEFORE_NONE = 0,   /* nothing, or it is not known what */
+  BEFORE_NONE = 0,   /* none, or it is not known */
   BEFORE_EVENT = 1,  /* an event */
-  BEFORE_NUMBER = 1, /* plus the number of a step or head: that one was the last */
+  BEFORE_NUMBER = 1, /* plus the number of a step or head: that step or head */
 };
 
-/* An entry that stands for an invalid one at the time of writing: no walker accepts it. */
+/* Replaces an entry that was invalid when it was written: no walker accepts it. */
 #define ENTRY_BAD LB_ENTRY_ENTER
 
 /* The state that encoder and decoder share. */
@@ -51,7 +51,7 @@ struct entry_model {
   } guesses[ENTRIES_CONTEXTS];
 };
 
-/* The context behind an entry. Bits above ENTRIES_BITS do not count. */
+/* The context after an entry. Bits above ENTRIES_BITS are ignored. */
 static inline uint32_t entry_context(uint32_t context, uint32_t entry)
 {
   return context << 4 ^ entry * 0x9E3779B1u >> (32 - ENTRIES_BITS);
@@ -74,7 +74,7 @@ static inline uint32_t entry_context_at(const uint32_t *words)
 
 /* ---- encoder ---- */
 
-/* A piece: so many plain entries, then so many that repeat the entries at this distance before. */
+/* A piece: `plain` plain entries, then `repeated` entries that repeat those `distance` before them. */
 struct entry_piece {
   uint32_t plain, repeated, distance;
 };
@@ -84,7 +84,7 @@ struct entry_encoder {
   struct entry_model model;
   uint32_t words[ENTRIES_ORDER + ENTRIES_BLOCK]; /* the last entries, and room for the next ones */
   uint32_t guesses[ENTRIES_BLOCK];               /* for each entry of the last block, the first guess, */
-  uint32_t contexts[1 + ENTRIES_BLOCK];          /* the context before it, and the one behind all */
+  uint32_t contexts[1 + ENTRIES_BLOCK];          /* the context before it, and the one after all of them */
   uint32_t count;                                /* entries so far */
   struct entry_piece piece;                      /* that is being made */
   uint64_t missed, seconds;                      /* bits of the misses that do not fill a block yet */
@@ -96,10 +96,10 @@ struct entry_encoder {
 void entry_encoder_begin(struct entry_encoder *encoder);
 void entry_encoder_done(struct entry_encoder *encoder);
 
-/* Makes room for so many further entries. Returns 0 or -ENOMEM. */
+/* Makes room for `count` further entries. Returns 0 or -ENOMEM. */
 int entry_encoder_reserve(struct entry_encoder *encoder, size_t count);
 
-/* Where the caller puts the next entries, at most ENTRIES_BLOCK. */
+/* The buffer into which the caller puts the next entries, at most ENTRIES_BLOCK. */
 static inline uint32_t *entry_encoder_room(struct entry_encoder *encoder)
 {
   return encoder->words + ENTRIES_ORDER;
@@ -109,7 +109,7 @@ static inline uint32_t *entry_encoder_room(struct entry_encoder *encoder)
  * guess missed: bit 0 is the first entry. */
 uint64_t entry_encoder_plain(struct entry_encoder *encoder, unsigned count);
 
-/* Encodes an event; `words` are the words behind it. */
+/* Encodes an event; `words` are the words that follow it. */
 void entry_encoder_event(struct entry_encoder *encoder, const uint32_t words[LB_ENTRY_EVENT_WORDS]);
 
 /* Encodes `count` entries that repeat those `distance` before, none of them an event. `last` are the last entries of
@@ -139,11 +139,11 @@ struct entry_decoder {
 int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, size_t size);
 void entry_decoder_done(struct entry_decoder *decoder);
 
-/* The next words, at most `room`, of which there are at least 6; events are whole. Returns how many, 0 at the end,
- * -ENOMEM, or LB_E_DAMAGED; after that the chunk gives no more. */
+/* Reads the next words, at most `room`, which is at least 6; an event is never split. Returns the number of words, 0 at
+ * the end, -ENOMEM, or LB_E_DAMAGED; after that the chunk gives no more. */
 int entry_decoder_next(struct entry_decoder *decoder, uint32_t *ret_words, size_t room);
 
-/* Leaves out the rest of the chunk. */
+/* Skips the rest of the chunk. */
 void entry_decoder_skip(struct entry_decoder *decoder);
 
 /* ---- whole chunks ---- */
@@ -152,7 +152,7 @@ void entry_decoder_skip(struct entry_decoder *decoder);
 
 /* The pieces of a chunk whose entries were decoded. */
 struct entry_pieces {
-  bool is_good; /* else the entries are worth nothing, and the decoder must begin again */
+  bool is_good; /* if not, the entries are unusable, and the decoder must begin again */
   uint32_t count;
   struct entry_piece pieces[ENTRY_PIECES_MAX];
 };

@@ -11,7 +11,7 @@
 #include "base/base.h"
 #include "trace/entries.h"
 
-#define COPY_BLOCK 8u /* words that are copied at once, also behind the last */
+#define COPY_BLOCK 8u /* words that are copied at once, even past the last one */
 
 /* Makes room for the entries and forgets all guesses, before the first entry is read. Returns 0 or -ENOMEM. */
 int entry_decoder_prepare(struct entry_decoder *decoder);
@@ -40,7 +40,8 @@ static inline uint32_t symbol_read(struct cursor *symbols, uint32_t last)
   return last + (uint32_t)zagzig(symbol);
 }
 
-/* Copies words forward; the copy may begin inside of what it copies. Writes up to COPY_BLOCK - 1 words behind them. */
+/* Copies words forward; the copy may overlap the words that it copies. Writes up to COPY_BLOCK - 1 words past the
+ * copy. */
 static inline void words_copy(uint32_t *to, uint32_t distance, size_t count)
 {
   const uint32_t *from = to - distance;

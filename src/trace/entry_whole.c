@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Decodes whole chunks of entries, which have no events. The bytes come from a stranger: every number is checked, as in
+ * Decodes whole chunks of entries, which have no events. The bytes are untrusted: every number is checked, as in
  * entry_decode.c.
  *
  * The context of an entry depends on the entry before it, so a processor that decodes one chunk mostly waits for its
  * table of guesses. It decodes two chunks in that time: chunks do not depend on each other. There is a branch on the
- * misses: they are known before the guess is, so that a mispredicted branch costs little, and the processor goes on
+ * misses: they are known before the guess is, so that a mispredicted branch costs little, and the processor continues
  * with the first guess without waiting for the other values that an entry can have.
  */
 #include <string.h>
@@ -104,7 +104,7 @@ static bool lane_piece(struct lane *lane)
   return true;
 }
 
-/* Goes on up to the next plain entries, or to the end. */
+/* Advances to the next plain entries, or to the end. */
 static void lane_prepare(struct lane *lane)
 {
   struct entry_decoder *decoder = lane->decoder;
@@ -158,8 +158,8 @@ static inline void runner_end(const struct runner *runner, struct lane *lane, un
   lane->left -= count;
 }
 
-/* Decodes entry `i` of the block. If a guess was right that there is not, the entry is 0, which nobody takes for one.
- */
+/* Decodes entry `i` of the block. If the chunk refers to a guess that does not exist, the entry is 0, which is never
+ * valid. */
 static inline void runner_step(struct runner *runner, unsigned i)
 {
   struct entry_guesses *guesses = &runner->guesses[runner->context];

@@ -81,7 +81,7 @@ static inline bool chunk_has_position(unsigned type)
 
 #define VARINT_MAX 10u /* bytes of the longest */
 
-/* Writes seven bits per byte, the lowest first; the top bit says that more follow. Returns the address behind it. */
+/* Writes seven bits per byte, the lowest first; the top bit says that more follow. Returns the address after it. */
 static inline uint8_t *varint_put(uint8_t *at, uint64_t value)
 {
   for (; value > 0x7F; value >>= 7)

@@ -33,11 +33,11 @@ struct model {
   struct lb_branch *edges; /* without LB_BRANCH_MISPREDICTED; a base without its flag is 0 */
 };
 
-/* Starts as all zero. model_begin forgets what a chunk before had. Returns 0 or -ENOMEM. */
+/* Starts as all zero. model_begin discards the state of the previous chunk. Returns 0 or -ENOMEM. */
 int model_begin(struct model *model);
 void model_done(struct model *model);
 
-/* A new edge; there are fewer than MODEL_EDGES_MAX. Returns its number, or -ENOMEM. */
+/* Adds an edge; there are fewer than MODEL_EDGES_MAX. Returns its number, or -ENOMEM. */
 int model_add(struct model *model, const struct lb_branch *edge);
 
 static inline uint16_t model_caller_context(const struct model *model)

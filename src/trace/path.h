@@ -42,15 +42,15 @@ void path_walker_restart(struct path_walker *walker);
 
 /* Takes entries and gives branches until the entries or the room for branches is used up; that room is at least
  * PATH_BRANCHES_MAX. Returns how many branches there are, with the number of entries that were taken in `*ret_taken`;
- * -EBADMSG, with none taken: the first entry makes no sense (of an event, its last word). That is so every time until
- * path_walker_restart is called; the caller then goes on behind that entry.
+ * -EBADMSG, with none taken, if the first entry is invalid (of an event, its last word). Every call then returns the
+ * same until path_walker_restart is called; the caller continues after that entry.
  *
  * Invalid entries are: a number that has no step; a step of another path than the one that is running, if that is
- * known; a step whose path is not whole (no head, a count or a head that is wrong, a kind that is none); a head when
- * the running path does not end with LB_STEP_SILENT, or none is running and no branch is open; an event that passed
- * more steps than the running path has, or of a kind beyond LB_ENTRY_NOWHERE.
+ * known; a step whose path is not whole (no head, a wrong count or head, an unknown kind); a head when the running path
+ * does not end with LB_STEP_SILENT, or none is running and no branch is open; an event that passed more steps than the
+ * running path has, or of a kind beyond LB_ENTRY_NOWHERE.
  *
- * Branches are from CPL 3 to CPL 3; one by a near call to the instruction behind it has LB_BRANCH_TO_NEXT. */
+ * Branches are from CPL 3 to CPL 3; a near call to the instruction after it has LB_BRANCH_TO_NEXT. */
 int path_walker_next(struct path_walker *walker, const uint32_t *entries, size_t count, size_t *ret_taken,
                      struct lb_branch *branches, size_t room);
 

@@ -22,7 +22,7 @@ struct reader_stream {
   uint64_t next;       /* number of the branch that comes next if none is missing */
   uint64_t last;       /* place of its last chunk; 0: not known */
   uint64_t lost_until; /* branches before this were missing, and counted as lost */
-  uint64_t end;        /* how many branches there are, as the index says; 0: it was not asked */
+  uint64_t end;        /* number of branches, from the index; 0: the index was not read */
 };
 
 struct reader_places {
@@ -36,7 +36,7 @@ struct reader_plan {
   bool has_places; /* the parts that do not depend on the stream are known: `described`, `is_file_cut`, the streams'
                       ends */
   bool is_file_cut;
-  bool is_broken; /* the way back through the stream ended too early */
+  bool is_broken; /* the walk back through the stream ended too early */
   bool is_cut;    /* the file lacks its end */
   struct reader_places list;
   size_t at;
@@ -52,7 +52,7 @@ struct reader_step {
   uint8_t small[4]; /* kind and, third, flags of its branch, as they lie in struct lb_branch; second, how many
                        conditional branches of the path were not taken when it is left here */
   uint8_t flags;    /* enum lb_step_flag */
-  uint8_t count;    /* of a head: steps behind it; of a step: steps with LB_STEP_FOLLOW before it in its path, */
+  uint8_t count;    /* of a head: steps after it; of a step: steps with LB_STEP_FOLLOW before it in its path, */
   uint8_t back;     /* and how far back the last of them is */
   uint8_t length;
 };
@@ -67,7 +67,7 @@ struct reader_entries {
   struct entry_decoder decoder;
   struct path_walker walker;
   struct lb_step step;                         /* for the walker */
-  uint32_t words[READER_WORDS + READER_AHEAD]; /* of which are not yet used: */
+  uint32_t words[READER_WORDS + READER_AHEAD]; /* those from `at` to `count` are not yet used */
   size_t at, count;
   uint32_t open;  /* step whose branch is open in the walker, 0: not known which */
   bool is_lost;   /* the last entry was invalid, and was given as a gap */
@@ -114,7 +114,7 @@ struct lb_trace_reader {
     uint64_t branches, bytes;
     uint64_t until; /* bytes before this were counted */
   } lost;
-  uint32_t ended;     /* streams that were checked for that */
+  uint32_t ended;     /* number of streams that were checked for missing branches at the end */
   uint64_t not_taken; /* conditional branches that entries passed so far, */
   bool has_not_taken; /* if there were any entries */
   struct reader_counts counts;
@@ -138,7 +138,7 @@ int chunk_find(struct lb_trace_reader *reader, uint64_t offset, struct chunk_hea
 int chunk_find_position(struct lb_trace_reader *reader, uint64_t offset, struct chunk_head *ret_head,
                         struct chunk_position *ret_position);
 
-/* Looks for the next head of a chunk behind `offset`. Returns 0, LB_E_TRUNCATED when there is none, or -errno. */
+/* Looks for the next head of a chunk after `offset`. Returns 0, LB_E_TRUNCATED when there is none, or -errno. */
 int chunk_search(struct lb_trace_reader *reader, uint64_t offset, uint64_t *ret_offset);
 
 /* Loads the chunk that chunk_find found: head, position, and contents in reader->raw. Returns 0, -errno, -ENOMEM, or
@@ -150,7 +150,7 @@ int chunk_load(struct lb_trace_reader *reader, uint64_t offset, const struct chu
 /* Is it a type of chunk that describes the trace, and that this reader knows? */
 bool chunk_describes(unsigned type);
 
-/* What the loaded chunk says. Returns 0 or LB_E_DAMAGED. */
+/* Unpacks the loaded chunk into a record. Returns 0 or LB_E_DAMAGED. */
 int record_unpack(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
 int gap_unpack(struct lb_trace_reader *reader, struct lb_trace_gap *ret_gap);
 
@@ -168,23 +168,23 @@ int paths_unpack(struct lb_trace_reader *reader);
 /* Begins with the chunk of entries that was loaded. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
 int entries_open(struct lb_trace_reader *reader);
 
-/* More words of it into reader->entries, when all are used. Returns how many there are, 0 at the end, or LB_E_DAMAGED.
- */
+/* Reads more words of the chunk into reader->entries if all are used. Returns how many there are, 0 at the end, or
+ * LB_E_DAMAGED. */
 int entries_read(struct lb_trace_reader *reader);
 
-/* Branches of the next word, by the walker, into `branches`, which has room for PATH_BRANCHES_MAX. Returns how many;
- * -EBADMSG: the word makes no sense. */
+/* Expands the next word, with the walker, into `branches`, which has room for PATH_BRANCHES_MAX. Returns the number of
+ * branches; -EBADMSG if the word is invalid. */
 int entries_walk(struct lb_trace_reader *reader, struct lb_branch *branches, size_t room);
 
-/* Where execution is before the next entry; 0: not known. */
+/* The address of execution before the next entry; 0: not known. */
 uint64_t entries_start(const struct lb_trace_reader *reader);
 
 /* Skips an invalid word: the next one is treated as the first. Returns false if the word right before it was invalid,
  * too: several in a row are one loss. */
 bool entries_lose(struct lb_trace_reader *reader);
 
-/* Branches of it, into reader->batch. Returns how many; 0 at the end, when all was well; -EBADMSG: something made no
- * sense and was left out, there may be more; LB_E_DAMAGED: there is no more. */
+/* Expands more entries of the chunk into reader->batch. Returns the number of branches; 0 at the end, if all was valid;
+ * -EBADMSG: something was invalid and was left out, there may be more; LB_E_DAMAGED: there is no more. */
 int entries_next(struct lb_trace_reader *reader);
 
 /* ---- count.c ---- */
@@ -192,15 +192,15 @@ int entries_next(struct lb_trace_reader *reader);
 /* Makes room to count all steps that there are. Returns 0, or -ENOMEM. */
 int counts_reserve(struct lb_trace_reader *reader);
 
-/* A path was stored, or a step of it was linked: numbers from `first` to below `end`. */
+/* Prepares to count the numbers from `first` to below `end`, after their path was stored or a step of it was linked. */
 void counts_learn(struct lb_trace_reader *reader, size_t first, size_t end);
 
 /* Counts words of the open chunk as long as they are passes over paths. Returns how many words it took, with the number
- * of branches that they stand for in `*ret_branches`, and the address of execution behind them in `*ret_at`, 0: not
+ * of branches that they stand for in `*ret_branches`, and the address of execution after them in `*ret_at`, 0: not
  * known yet. */
 size_t counts_take(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_at);
 
-/* Prepares for the walker to go on after a word: with this path running, and the branch of this step open, 0: none.
+/* Prepares the walker to continue after a word, with this path running and the branch of this step open; 0: none.
  * Returns the address of execution, 0: not known yet. */
 uint64_t counts_stop(struct lb_trace_reader *reader, uint32_t running, uint32_t open, uint32_t word);
 
@@ -209,10 +209,10 @@ uint64_t counts_stop(struct lb_trace_reader *reader, uint32_t running, uint32_t 
 /* The same after an entry, a step or a head, whatever came before it. */
 uint64_t counts_stop_after(struct lb_trace_reader *reader, uint32_t entry);
 
-/* Adds counts that are kept aside. */
+/* Adds the counts of all arcs to the counts of the reader. */
 void counts_flush(struct lb_trace_reader *reader);
 
-/* The same for those that begin with this step, before it is linked to a path. */
+/* The same for the arcs that begin with this step, before it is linked to a path. */
 void counts_forget(struct lb_trace_reader *reader, uint32_t step);
 
 /* ---- count_chunk.c ---- */

@@ -7,8 +7,8 @@
 
 #include <stddef.h>
 
-/* Makes an array of `size` bytes (NULL: of none) one of `wanted` bytes, more than before; what is new is zero. Returns
- * NULL without memory: the old one stays. */
+/* Grows an array from `size` bytes (NULL: from none) to a larger size, `wanted` bytes. The new part is zero. Returns
+ * NULL without memory: the old array stays. */
 void *sparse_grow(void *array, size_t size, size_t wanted);
 
 /* Declares that the array will have holes, so that huge pages do not fill them. */

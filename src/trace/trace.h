@@ -9,13 +9,13 @@
 #include "lastbranch/trace.h" /* IWYU pragma: export */
 #include "trace/path.h"       /* IWYU pragma: export */
 
-/* When lb_trace_reader_next has given 0 after lb_trace_reader_tail: did the stream end by an event without a target,
- * such as the signal that kills a program, and at which address? Returns false, touching nothing, if it ended
- * otherwise, or the trace does not say. */
+/* Tells whether the stream ended with an event without a target, such as the signal that kills a program, and at which
+ * address. May be called when lb_trace_reader_next has returned 0 after lb_trace_reader_tail. Returns false, touching
+ * nothing, if the stream ended otherwise, or the trace does not say. */
 bool trace_reader_end(const struct lb_trace_reader *reader, uint64_t *ret_address);
 
-/* The stream will not continue: its open chunk is written, and the memory for it is free for another stream. Returns 0,
- * or the error of the writer. */
+/* Ends a stream that will not continue: writes its open chunk, and frees its memory for another stream. Returns 0, or
+ * the error of the writer. */
 int trace_writer_end(struct lb_trace_writer *writer, uint32_t stream);
 
 /* Frees what the writer knows of the steps with numbers from `first` to before `end`. Entries will not name them any

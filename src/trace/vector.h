@@ -40,7 +40,7 @@ static inline void words_copy_many(uint32_t *to, const uint32_t *from, unsigned 
     _mm_storeu_si128((__m128i *)to + i, _mm_loadu_si128((const __m128i *)from + i));
 }
 
-/* Which of VECTOR_WORDS words differ, as a mask. */
+/* Returns a mask of those of VECTOR_WORDS words that differ. */
 static inline uint32_t words_differ(const uint32_t *one, const uint32_t *other)
 {
   __m128i same[4];

@@ -71,16 +71,16 @@ struct writer_encoder {
   struct writer_entries *entries;
   bool has_entries;
   uint32_t stream;
-  uint64_t used; /* when, as a number that grows; 0: free */
+  uint64_t used; /* time of the last use, as a number that grows; 0: free */
 };
 
 #define PATH_LINKED 0x80u /* it is known which path runs next, or that there is none that counts */
 
-/* What the writer knows of a head or step of the producer. */
+/* The writer's data about a head or step of the producer. */
 struct path_info {
   uint32_t number;  /* in the file; 0: not known yet */
   uint8_t branches; /* taken when the path is left here; 0 for a head */
-  uint8_t passed;   /* taken when the path goes on here */
+  uint8_t passed;   /* taken when the path continues here */
   uint8_t
     after; /* taken by a silent pass through the path that runs next: for a head its own, else the following one */
   uint8_t flags; /* enum lb_step_flag, and PATH_LINKED */
@@ -112,7 +112,7 @@ struct lb_trace_writer {
   int error; /* the first failure: nothing is written any more */
   ZSTD_CCtx *zstd;
   struct buffer raw;    /* contents of a chunk */
-  struct buffer packed; /* the same compressed, behind its head */
+  struct buffer packed; /* the same compressed, after its head */
   struct writer_stream *streams;
   size_t count, capacity;
   struct writer_encoder encoders[WRITER_ENCODERS];
@@ -126,8 +126,8 @@ struct lb_trace_writer {
 /* Remembers a failure that leaves the trace without something it should have. Returns the first one. */
 int writer_fail(struct lb_trace_writer *writer, int error);
 
-/* Memory for tables that are read and written in no order: in huge pages, if it is large and the system provides them.
- * It is not cleared; free() releases it. Returns NULL if there is none. */
+/* Allocates memory for tables that are accessed in random order: in huge pages, if it is large and the system provides
+ * them. It is not cleared; free() releases it. Returns NULL if there is none. */
 void *table_new(size_t size);
 
 /* How many branches or entries the next chunk of a stream may have. */
@@ -141,14 +141,14 @@ int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot);
 
 /* ---- writer_entries.c ---- */
 
-/* An empty chunk of entries of this stream. Returns 0 or -ENOMEM. */
+/* Begins an empty chunk of entries of this stream. Returns 0 or -ENOMEM. */
 int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, uint32_t stream);
 
-/* Writes the chunk, behind the paths that it needs, and adds its branches to the stream's count. Returns the writer's
+/* Writes the chunk, after the paths that it needs, and adds its branches to the stream's count. Returns the writer's
  * error. */
 int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot);
 
-/* Entries are missing here. */
+/* Notes that entries are missing here. */
 void entries_interrupt(struct writer_stream *stream);
 
 void entries_done(struct writer_entries *entries);
@@ -157,7 +157,7 @@ void entries_done(struct writer_entries *entries);
 
 void history_begin(struct writer_history *history);
 
-/* The next entries do not repeat earlier ones. */
+/* Ends a repetition: the next entries do not repeat earlier ones. */
 static inline void history_leave(struct writer_history *history)
 {
   history->follow = 0;
@@ -167,10 +167,10 @@ static inline void history_leave(struct writer_history *history)
 /* Appends entries that, with their counts, are in the arrays already. Returns how many branches they make. */
 uint64_t history_add(struct writer_history *history, unsigned count);
 
-/* Searches the next `count` entries, at most HISTORY_AHEAD, for the first that repeats earlier ones. They lie behind
- * the last one of the history. Returns how many of them are plain, at most ENTRIES_BLOCK; if those behind them are
- * repeated, `follow` is set, and holds once the plain ones are added. What `infos` has of the plain ones will soon be
- * needed, and is fetched. */
+/* Searches the next `count` entries, at most HISTORY_AHEAD, for the first that repeats earlier ones. They lie after the
+ * last one of the history. Returns how many of them are plain, at most ENTRIES_BLOCK. If those after them are repeated,
+ * `follow` is set, and is valid once the plain ones are added. The `infos` of the plain ones, which will soon be
+ * needed, are prefetched. */
 unsigned history_search(struct writer_history *history, unsigned count, const struct path_info *infos);
 
 /* Appends the new entries that equal those from `follow` on, and returns how many there are, with the number of their
@@ -182,11 +182,11 @@ size_t history_repeat(struct writer_history *history, const uint32_t *entries, s
 
 /* ---- writer_paths.c ---- */
 
-/* What is known of a number of the producer; looks up its path if need be. Returns all zero if there is none, or after
- * writer_fail. */
+/* Returns the data about a number of the producer; looks up its path if necessary. Returns all zero if there is none,
+ * or after writer_fail. */
 struct path_info path_find(struct lb_trace_writer *writer, uint32_t number);
 
-/* The head of the path that follows a step, in the producer's numbers; looks it up if need be, and puts it into the
+/* The head of the path that follows a step, in the producer's numbers; looks it up if necessary, and puts it into the
  * file, unless leaving the step is an open branch. The step is known. Returns 0 if there is none, or after writer_fail.
  */
 uint32_t path_next(struct lb_trace_writer *writer, uint32_t step);
@@ -213,9 +213,9 @@ static inline int chunk_write(struct lb_trace_writer *writer, enum chunk_type ty
 
 /* Appends to writer->raw. Return 0 or -ENOMEM. */
 int raw_varint(struct lb_trace_writer *writer, uint64_t value);
-int raw_bytes(struct lb_trace_writer *writer, const void *bytes, size_t size); /* behind its size */
+int raw_bytes(struct lb_trace_writer *writer, const void *bytes, size_t size); /* after its size */
 
-/* The index and the end, behind everything else. */
+/* Writes the index and the end marker, after everything else. */
 int index_write(struct lb_trace_writer *writer);
 
 #endif

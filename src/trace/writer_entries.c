@@ -284,7 +284,7 @@ static size_t repeat_take(struct lb_trace_writer *writer, struct writer_entries 
   return count;
 }
 
-/* Takes a block of plain entries, or what repeats earlier ones from here on. Returns their number. */
+/* Takes a block of plain entries, or the entries from here on that repeat earlier ones. Returns their number. */
 static size_t block_take(struct lb_trace_writer *writer, struct writer_entries *chunk, struct writer_stream *stream,
                          const uint32_t *entries, size_t most)
 {

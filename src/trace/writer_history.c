@@ -13,7 +13,8 @@
 
 #define REPEAT_LEAST HISTORY_KEY /* a shorter repetition costs more to store than to guess */
 
-/* A place in the table: its number, and bits of its key, so that most others are recognised without looking there. */
+/* An element of the table: the number of a place, and bits of its key, so that most places with other keys are rejected
+ * without a comparison of entries. */
 #define PLACE_BITS 21u
 #define PLACE_MOST (1u << PLACE_BITS)
 #define PLACE_CHECK_BITS (32u - PLACE_BITS)
@@ -70,7 +71,7 @@ static inline uint32_t place_put(struct writer_history *history, uint64_t key, u
 
 /* Sets `follow`, if the entries at `at` may repeat those at `place`, which have the same key. history_repeat compares
  * them later, when they are in the processor's cache. Overlapping words cannot be compared many at a time, so the place
- * goes back by a multiple of the distance; the entries there may be others, and are compared now. */
+ * moves back by a multiple of the distance. The entries there may differ, and are compared now. */
 static bool place_follow(struct writer_history *history, uint32_t place, uint32_t at)
 {
   const uint32_t *entries = history->entries;
@@ -87,7 +88,7 @@ static bool place_follow(struct writer_history *history, uint32_t place, uint32_
   return true;
 }
 
-/* Fetches what is known of an entry into the processor's cache; of an invalid entry, nothing. */
+/* Fetches the data about an entry into the processor's cache; for an invalid entry, this has no effect. */
 static inline void info_fetch(const struct path_info *infos, uint32_t entry)
 {
   __builtin_prefetch((const void *)((uintptr_t)infos + entry * sizeof(*infos)));
