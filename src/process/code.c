@@ -6,7 +6,7 @@
 
 enum { REX_W = 8 };
 
-/* What follows an opcode. */
+/* The bytes that follow an opcode. */
 enum opcode_class {
   O,          /* nothing */
   M = 1 << 0, /* a ModRM byte */
@@ -23,7 +23,7 @@ enum opcode_class {
   ZF = Z | F,
 };
 
-/* Opcodes of one byte, and those behind 0F. */
+/* Opcodes of one byte, and those after 0F. */
 /* clang-format off */
 static const uint8_t class_1[256] = {
   M , M , M , M , B , Z , N , N , M , M , M , M , B , Z , N , L,
@@ -348,8 +348,9 @@ static uint8_t flow_1(const struct code *code)
 
 /* ---- whole ---- */
 
-/* Most instructions: no prefix but REX, and nothing that needs a closer look. Returns 0: it is another one. There are
- * 15 bytes. The result is filled in place: a copy would wait until the bytes that it reads at once are written. */
+/* Decodes the common instructions: no prefix but REX, and nothing that needs a closer look. Returns 0 for any other. At
+ * least 15 bytes must be readable. The result is filled in place: a copy would load several bytes at once, and wait
+ * until their stores are done. */
 static unsigned decode_common(const uint8_t *bytes, struct code *ret_code)
 {
   uint8_t rex = (bytes[0] & 0xF0) == 0x40 ? bytes[0] : 0;

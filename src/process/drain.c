@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Copies the logs that programs fill in shared memory into the trace, part after part, while the programs run (`lbr
- * record`). Each round first looks how far all logs are, then takes the notes written by then, and then the entries. A
- * module is therefore in the trace before the branches that ran in it. The programs can write to the shared memory: all
- * sizes are ours, and every other value is read once and then checked.
+ * record`). Each round first reads how far all logs have been written, then takes the notes written by then, and then
+ * the entries. A module is therefore in the trace before the branches that ran in it. The programs can write to the
+ * shared memory, so all sizes come from lbr, and every other value is read once and then checked.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -71,7 +71,7 @@ int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step)
   return r;
 }
 
-/* Notes how far all logs are. Entries that are logged later are not taken in this round. */
+/* Remembers how far all logs have been written. Entries that are logged later are not taken in this round. */
 static void slots_look(struct process_drain *drain, bool is_whole)
 {
   uint32_t high = __atomic_load_n(&drain_control(drain)->thread_high, __ATOMIC_ACQUIRE);
@@ -86,7 +86,7 @@ static void slots_look(struct process_drain *drain, bool is_whole)
   }
 }
 
-/* Takes the entries that slots_look saw. Returns 1; 0 if the time ran out, in which case the next round goes on from
+/* Takes the entries that slots_look saw. Returns 1; 0 if the time ran out, in which case the next round continues from
  * there; or negative. */
 static int slots_take(struct process_drain *drain)
 {

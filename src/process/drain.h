@@ -32,8 +32,8 @@ static inline struct file_mark file_mark_of(const struct stat *status)
                             (uint64_t)status->st_mtim.tv_nsec};
 }
 
-/* Returns the size of the file's build-id, or 0: it has none, or it cannot be read. The mark is all zero if there is no
- * such file. */
+/* Returns the size of the file's build-id, or 0: the file has none, or cannot be read. The mark is all zero if there is
+ * no such file. */
 size_t build_id_read(const char *path, struct file_mark *ret_mark, uint8_t ret_id[BUILD_ID_MOST]);
 
 /* ---- files and modules (drain_note.c) ---- */
@@ -50,7 +50,7 @@ struct drain_module {
   uint64_t start, end;
   uint64_t offset;
   uint32_t file;
-  bool is_gone; /* nothing lies here */
+  bool is_gone; /* nothing is mapped here */
 };
 
 /* ---- address spaces (drain_space.c) ---- */
@@ -65,15 +65,15 @@ struct drain_space {
   size_t count, capacity;
   struct drain_numbers *numbers; /* that belong to the space */
   size_t number_count, number_capacity;
-  uint32_t parent;  /* the space that it is a copy of, 0: none. Its code runs on in the copy, so its steps stay */
+  uint32_t parent;  /* the space that it is a copy of, 0: none. The copy continues to run its code, so its steps stay */
   uint32_t threads; /* that are open */
   uint32_t copies;  /* copies that are not over */
   bool is_known;    /* a note said that it begins */
   bool is_born;     /* it has, or had, a thread */
   bool is_kept;     /* it has left a snapshot */
-  bool is_over;     /* nothing of it will come any more */
+  bool is_over;     /* no thread, note or entry of it can appear any more */
   bool is_ending;   /* it has no thread left, and is among the `ending` */
-  uint32_t held;    /* number of the last look at all pages in which a page named this space */
+  uint32_t held;    /* number of the last scan of all pages in which a page named this space */
 };
 
 /* ---- code in no file (drain_code.c) ---- */
@@ -90,12 +90,12 @@ struct drain_code {
 enum code_news {
   CODE_KNOWN,   /* all of it is in the trace already */
   CODE_NEW,     /* some of it is not */
-  CODE_CHANGED, /* some of it was different before, or that is not known */
+  CODE_CHANGED, /* some of it was different before, or the earlier bytes are not known */
 };
 
 struct process_drain;
 
-/* Remembers the bytes. */
+/* Remembers the bytes, and compares them with those remembered before. */
 enum code_news drain_code_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                size_t size);
 void drain_code_done(struct drain_code *code);
@@ -106,22 +106,22 @@ void drain_code_done(struct drain_code *code);
 struct drain_view {
   uint32_t status;   /* enum process_thread_status */
   uint64_t written;  /* parts */
-  uint32_t position; /* entries of the part behind these that are to be taken, too */
+  uint32_t position; /* entries to be taken from the part after these */
 };
 
 struct drain_slot {
   bool is_open;    /* a thread has this page, and its stream is in the trace */
-  bool is_ignored; /* its page makes no sense, or there is no stream left for it */
+  bool is_ignored; /* its page is invalid, or there is no stream left for it */
   bool is_visible; /* the system shows the thread under its numbers, so that its end can be seen */
-  bool is_dead;    /* and it is gone, without having marked its end */
+  bool is_dead;    /* the system no longer shows it, and it has not marked its end */
   uint32_t stream, space, process, thread;
   uint64_t read;  /* parts that were given to the trace */
-  uint32_t taken; /* entries of the next part that were given, too */
+  uint32_t taken; /* entries of the next part that were given to the trace, too */
   struct drain_view view;
-  double moved; /* when there was something new last */
+  double moved; /* when it last had anything new */
   double begun; /* when it was opened */
   char name[17];
-  char title[PROCESS_COMMAND_MOST]; /* of its process, as far as known: "" */
+  char title[PROCESS_COMMAND_MOST]; /* of its process; "" if it is not known */
   bool has_title_news;              /* it is not in the trace yet */
 };
 
@@ -154,15 +154,15 @@ struct process_drain {
   struct drain_exec execs[DRAIN_EXECS];
 
   uint64_t note_offset;
-  uint64_t notes_given; /* up to there their memory was given back */
+  uint64_t notes_given; /* the memory of notes before this offset was given back */
   double note_stuck; /* time since which the next note is missing although later ones are there; 0: it is not missing */
-  uint64_t note_scan;  /* if it is missing: there is no note up to here */
+  uint64_t note_scan;  /* if it is missing: the search has found no note before this offset */
   uint8_t *step_pages; /* a bit for each page of steps that has memory */
   struct drain_space *spaces;
   size_t space_count, space_capacity;
   uint32_t *ending; /* numbers of spaces without a thread, which may be over */
   size_t ending_count, ending_capacity;
-  uint32_t looks;       /* number of looks at all pages, to find that out */
+  uint32_t looks;       /* number of scans of all pages for spaces that are still named */
   uint32_t spaces_over; /* number of spaces that are over */
   struct drain_code code;
   struct drain_file *files;
@@ -185,16 +185,16 @@ struct drain_space *drain_space_get(struct process_drain *drain, uint32_t number
 bool drain_space_is_known(const struct process_drain *drain, uint32_t number);
 bool drain_space_is_over(const struct process_drain *drain, uint32_t number);
 
-/* What a note says of a space: it begins, as a copy of `parent` if that is not 0; it will never begin; it has these
+/* Apply a note about a space: it begins, as a copy of `parent` if that is not 0; it will never begin; it has these
  * steps. Return 0 or -ENOMEM. */
 int drain_space_begins(struct process_drain *drain, uint32_t number, uint64_t parent);
 int drain_space_fails(struct process_drain *drain, uint32_t number);
 int drain_space_steps(struct process_drain *drain, uint32_t number, uint64_t first, uint64_t end);
 
-/* Other spaces use its steps: it is never over. */
+/* Other spaces use the steps of this space: it is never over. */
 void drain_space_keep(struct process_drain *drain, uint32_t number);
 
-/* A thread of it was opened, or closed. */
+/* A thread of the space was opened, or closed. */
 void drain_space_enter(struct process_drain *drain, uint32_t number);
 void drain_space_leave(struct process_drain *drain, uint32_t number);
 
@@ -205,10 +205,10 @@ void drain_spaces_done(struct process_drain *drain);
 
 /* ---- life and death (drain_life.c) ---- */
 
-/* A thread has been opened: is it visible? Counts it. */
+/* A thread has been opened: counts it and finds out whether the system shows it. */
 void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, uint32_t creator);
 
-/* It has ended. */
+/* A thread has ended. */
 void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slot, uint32_t end);
 
 /* Looks now and then for threads that are gone without having marked their end (SIGKILL). */
@@ -216,7 +216,7 @@ void drain_look_for_dead(struct process_drain *drain);
 
 /* ---- titles and names (drain_title.c) ---- */
 
-/* A thread has been opened: what is its process called? */
+/* A thread has been opened: finds the title of its process. */
 void drain_title_begins(struct drain_slot *slot);
 
 /* A thread has ended: its page has the last title and name, if it ended by itself. Returns 0 or negative. */
@@ -230,8 +230,8 @@ int drain_titles_look(struct process_drain *drain, bool is_now);
 /* Wakes the threads that sleep on a futex. */
 void drain_wake(const void *word);
 
-/* How far a thread's log is. With `is_whole`, or for a thread that is gone, the part that is being filled is included.
- */
+/* Returns how far a thread's log has been written. With `is_whole`, or for a thread that is gone, this includes the
+ * part that is being filled. */
 struct drain_view slot_look(const struct process_drain *drain, uint32_t number, bool is_whole);
 
 /* Takes the entries of a view, which may be older than what was taken already. `step` as in drain_settle, 0: all.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which threads are alive. A thread announces its own end, unless it is killed; a killed thread disappears from /proc.
- * Some threads are never visible in /proc under their numbers, such as those of another PID namespace. They are never
- * taken for dead, because other threads would then get their pages while they still use them.
+ * Finds out which threads are alive. A thread announces its own end, unless it is killed; a killed thread disappears
+ * from /proc. Some threads are never visible in /proc under their numbers, such as those of another PID namespace. They
+ * are never taken for dead, because other threads would then get their pages while they still use them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -62,7 +62,8 @@ static void exec_remember(struct process_drain *drain, uint32_t process)
   *oldest = (struct drain_exec){process, drain->now};
 }
 
-/* Forgets those that are late or dead, so that they are not looked up in each round. */
+/* Whether a process that has called execve is still expected to show its new program. Forgets processes that are late
+ * or dead, so that they are not looked up in each round. */
 static bool exec_is_awaited(struct process_drain *drain)
 {
   for (unsigned i = 0; i < DRAIN_EXECS; i++) {
@@ -79,8 +80,8 @@ static bool exec_is_awaited(struct process_drain *drain)
 
 /* ---- threads ---- */
 
-/* A thread without a creator is a new thread only if it is the very first. Otherwise it came here by execve from the
- * program before. */
+/* A thread without a creator is a new thread only if it is the very first. Otherwise its process has executed a new
+ * program. */
 void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, uint32_t creator)
 {
   bool is_new = creator || !drain->state.threads;

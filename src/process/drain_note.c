@@ -207,7 +207,7 @@ static int note_space(struct process_drain *drain, const struct process_note *no
 
 static int note_take(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)
 {
-  if (!drain_space_get(drain, note->space)) /* too many spaces: this one goes without names */
+  if (!drain_space_get(drain, note->space)) /* too many spaces: this one gets no names */
     return 0;
   switch (note->type) {
   case NOTE_MAP:
@@ -254,9 +254,9 @@ static uint64_t notes_data(const struct process *process, uint64_t at, uint64_t 
   return data < 0 || (uint64_t)data >= start + used ? used : ((uint64_t)data - start + 7) & ~7ull;
 }
 
-/* A thread that is killed while it writes a note leaves a hole of unknown size. Looks for the next plausible note in a
- * part of what was written; it need not be one, because a program can write anything there. Returns 1; 0 if there is
- * none so far; -1 if there is more to search. */
+/* A thread that is killed while it writes a note leaves a hole of unknown size. Searches a part of the written bytes
+ * for the next plausible note, which need not be a real one, because a program can write anything there. Returns 1; 0
+ * if there is none so far; -1 if there is more to search. */
 static int notes_skip(struct process_drain *drain, uint64_t used)
 {
   const uint64_t start = process_notes_offset();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * One thread of a drain: how far its log is, and how its entries go into the trace. A part of the log is given back to
- * the thread once all of it was taken.
+ * One thread of a drain: how far its log has been written, and how its entries get into the trace. A part of the log is
+ * given back to the thread once all of it was taken.
  */
 #include <linux/futex.h>
 #include <string.h>
@@ -211,8 +211,8 @@ static int slot_open(struct process_drain *drain, uint32_t number)
   return r;
 }
 
-/* The view was taken before the notes. While notes were taken, entries beyond the view may have been taken too; then
- * the view has nothing new. */
+/* The view was taken before the notes. While notes were taken, entries beyond the view may have been taken too. The
+ * view then has nothing new. */
 static void view_catch_up(struct drain_slot *slot)
 {
   if ((int64_t)(slot->view.written - slot->read) >= 0)
@@ -292,7 +292,7 @@ static int slot_give(struct process_drain *drain, uint32_t number, const struct 
   return r < 0 ? r : 0;
 }
 
-/* Discards the entries of a thread that is ignored, so that the thread does not wait for us. */
+/* Discards the entries of a thread that is ignored, so that the thread does not wait for the drain. */
 static void slot_discard(struct process_drain *drain, uint32_t number, const struct drain_view *view)
 {
   struct process_state *page = drain_page(drain, number);
@@ -339,8 +339,8 @@ void slot_close(struct process_drain *drain, uint32_t number)
   uint32_t status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE);
 
   assert(number < PROCESS_THREADS);
-  if (status < THREAD_GONE) /* otherwise the thread has announced its end, even if it looked dead before; or the program
-                               overwrote the status */
+  if (status < THREAD_GONE) /* otherwise the thread has announced its end, even if it looked dead before, or the
+                               program overwrote the status */
     status = slot->is_dead ? THREAD_LIVE : THREAD_GONE;
   drain_thread_ends(drain, slot, __atomic_load_n(&page->end, __ATOMIC_RELAXED));
   drain->waited += slot_waited(drain, number);

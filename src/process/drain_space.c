@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Address spaces come and go: a shell makes thousands. A space needs steps in the shared memory, the writer's data
- * about them, and modules. All this is given back when the space is over: no thread is in it any more, and none in a
- * copy of it, because a copy continues in paths that were translated before the fork. Numbers are not reused.
+ * about them, and modules. The drain gives all this back when the space is over: no thread is left in it or in a copy
+ * of it. Copies count because they continue in paths that were translated before the fork. Numbers are not reused.
  *
  * Only a running thread makes another thread or announces a copy, and only the drain frees the pages of threads. If no
  * page names a space and all notes written by then are taken, nothing more of that space can appear.
@@ -83,7 +83,7 @@ void drain_space_keep(struct process_drain *drain, uint32_t number)
 
 /* ---- the end of a space ---- */
 
-/* Without memory the space is kept for good: that costs memory and nothing else. */
+/* Without memory the space is kept to the end of the recording, which costs memory and nothing else. */
 static int ending_add(struct process_drain *drain, uint32_t number)
 {
   uint32_t *added;
@@ -128,7 +128,7 @@ int drain_space_fails(struct process_drain *drain, uint32_t number)
   return ending_add(drain, number);
 }
 
-/* Frees a space. The pages of its threads, its streams in the writer and its logs are done. */
+/* Frees a space. The pages, streams and logs of its threads are no longer in use. */
 static void space_end(struct process_drain *drain, uint32_t number)
 {
   struct drain_space *space = &drain->spaces[number];

@@ -30,7 +30,7 @@ static size_t proc_read(const char *path, char *buffer, size_t size)
 /* ---- titles ---- */
 
 /* The command line is the runtime's own until the runtime has replaced it by the program's, or for ever where the
- * kernel does not allow that. It is ignored. */
+ * kernel does not allow that. The runtime's own command line is ignored. */
 static void title_set(struct drain_slot *slot, const char words[PROCESS_COMMAND_MOST])
 {
   char title[PROCESS_COMMAND_MOST] = ""; /* zeroed to its end, so that it can serve as words again */

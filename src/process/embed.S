@@ -2,7 +2,7 @@
  *
  * The built runtime, as data of the program: process_runtime to process_runtime_end.
  */
-#include <cet.h> /* the note without which the linker drops that of all other objects */
+#include <cet.h> /* adds the CET note; without it, the linker drops the note of all other objects */
 .section .rodata
 .global process_runtime, process_runtime_end
 .balign 16

@@ -362,8 +362,8 @@ int process_wait(struct process *process, int *ret_status)
   return 0;
 }
 
-/* Programs that run on store nothing from now on. One that has begun to do so has counted itself before it looked at
- * the limit: runtime/store.c. */
+/* Programs that are still running store nothing from now on. A program that has begun to store has counted itself
+ * before it read the limit: runtime/store.c. */
 static void store_leave(struct process *process)
 {
   struct process_control *control = (struct process_control *)(void *)process->memory;

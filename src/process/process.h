@@ -30,7 +30,7 @@ enum code_flow {
   CODE_FAR,      /* far jumps, calls and returns, IRET */
   CODE_SYSCALL,
   CODE_INT, /* INT n, INT3, INT1, SYSENTER */
-  CODE_UD,  /* UD0, UD1, UD2, HLT: execution does not go on */
+  CODE_UD,  /* UD0, UD1, UD2, HLT: execution does not continue */
 };
 
 enum code_prefix {
@@ -100,10 +100,10 @@ struct process {
 int process_launch(const struct process_options *options, const char *path, char *const arguments[],
                    char *const environment[], struct process *ret_process);
 
-/* Waits for its end and reaps it. Returns 0 with what waitpid(2) says, or -errno. */
+/* Waits for the program's end and reaps it. Returns 0 with the status of waitpid(2), or -errno. */
 int process_wait(struct process *process, int *ret_status);
 
-/* Unmaps the memory. Takes one that was never launched, if it is all zero. Does not end the program. */
+/* Unmaps the memory. Accepts a process that was never launched, if it is all zero. Does not end the program. */
 void process_done(struct process *process);
 
 /* Has the program destroyed the memory that it shares with lbr? Its contents are then meaningless. */
@@ -173,8 +173,8 @@ uint32_t process_position(const struct process *process, uint32_t slot, uint64_t
                           uint64_t log_start);
 
 /* The newest entries of a thread's log, oldest first: appends to the array `entries` of `ret_count` (array_grow of
- * base.h; starts as NULL, 0). At most what the log holds: its parts but one, if it is running on. Returns 0 or
- * -ENOMEM. */
+ * base.h; starts as NULL, 0). Appends at most what the log holds: all parts but one, if the thread is still running.
+ * Returns 0 or -ENOMEM. */
 int process_entries(const struct process *process, const struct process_thread *thread, uint32_t **ret_entries,
                     size_t *ret_count, bool *ret_is_cut);
 
@@ -183,11 +183,11 @@ int process_entries(const struct process *process, const struct process_thread *
 int process_entries_last(const struct process *process, const struct process_thread *thread, size_t most,
                          uint32_t **ret_entries, size_t *ret_count, bool *ret_is_cut);
 
-/* Do all of these bytes of the shared memory have memory behind them? Reading bytes that were never written would
- * allocate some. Without a descriptor the answer is yes. */
+/* Are all of these bytes of the shared memory backed by pages? Reading bytes that were never written would allocate
+ * some. Without a descriptor the answer is yes. */
 bool process_has(const struct process *process, uint64_t offset, uint64_t size);
 
-/* The step with this number. Returns false: there is none, or it makes no sense. */
+/* Reads the step with this number. Returns false if there is none, or if it is invalid. */
 bool process_step(const struct process *process, uint32_t number, struct lb_step *ret_step);
 
 /* The same, for numbers that a program may have made up: allocates no memory for steps that were never written.
@@ -195,8 +195,9 @@ bool process_step(const struct process *process, uint32_t number, struct lb_step
 bool process_step_known(const struct process *process, uint32_t number, uint8_t *pages, struct lb_step *ret_step);
 size_t process_step_pages(const struct process *process);
 
-/* The note at `*offset`, which starts as 0 and is moved behind it; `ret_bytes` are the note's `length` bytes, in shared
- * memory: they may change. Returns false: there is none yet, or they make no sense from here on. */
+/* Reads the note at `*offset`, which starts as 0, and moves `*offset` past it. `ret_bytes` are the note's `length`
+ * bytes, in shared memory: they may change. Returns false if there is no note yet, or if the notes are invalid from
+ * here on. */
 bool process_note(const struct process *process, uint64_t *offset, struct process_note *ret_note,
                   const uint8_t **ret_bytes);
 
@@ -207,7 +208,7 @@ struct process_branches {
   uint32_t *steps; /* for each branch: number of a step of its path, which has its address space; 0: not known */
   size_t count, capacity;
   bool is_cut;     /* older ones are missing: the log wrapped around, or they were not asked for */
-  bool is_damaged; /* process_rebuild_last: entries that make no sense were left out */
+  bool is_damaged; /* process_rebuild_last: invalid entries were left out */
 };
 
 /* The taken branches of a thread, as far back as its log goes. Returns 0; -ENOMEM; -EBADMSG: the shared memory is
@@ -215,7 +216,7 @@ struct process_branches {
 int process_rebuild(const struct process *process, const struct process_thread *thread,
                     struct process_branches *ret_branches);
 
-/* The last `most` of them. Entries that make no sense are left out. Returns 0 or -ENOMEM. */
+/* Rebuilds the last `most` branches of a thread. Invalid entries are left out. Returns 0 or -ENOMEM. */
 int process_rebuild_last(const struct process *process, const struct process_thread *thread, size_t most,
                          struct process_branches *ret_branches);
 
@@ -234,7 +235,7 @@ struct process_module {
 
 struct process_spaces;
 
-/* Made from the notes as they are now. The process must stay. Returns 0 or -ENOMEM. */
+/* Makes the spaces from the notes as they are now. The process must outlive them. Returns 0 or -ENOMEM. */
 int process_spaces_new(const struct process *process, struct process_spaces **ret_spaces);
 void process_spaces_free(struct process_spaces *spaces); /* takes NULL */
 
@@ -258,7 +259,7 @@ struct lb_trace_writer;
 struct process_drain;
 
 enum process_drain_end {
-  DRAIN_NONE,      /* it goes on */
+  DRAIN_NONE,      /* it continues */
   DRAIN_LIMIT,     /* the trace has reached its limit */
   DRAIN_FAILED,    /* the trace could not be written, or there was no memory: `error` says why */
   DRAIN_DESTROYED, /* the program has destroyed the shared memory */
@@ -266,7 +267,7 @@ enum process_drain_end {
 };
 
 struct process_drain_state {
-  enum process_drain_end end; /* why it has stopped: the programs run on, not recorded */
+  enum process_drain_end end; /* why it has stopped: the programs continue without being recorded */
   int error;
   uint64_t threads, processes; /* numbers of those that were seen */
   uint32_t alive;              /* threads that are recorded and not known to have ended */
@@ -280,8 +281,8 @@ int process_drain_new(struct process *process, struct lb_trace_writer *writer, u
                       struct process_drain **ret_drain);
 void process_drain_free(struct process_drain *drain); /* takes NULL */
 
-/* Takes what was logged; if there is nothing, sleeps for at most so long or until there is something. Returns the
- * state, which is good until the next call. */
+/* Takes the entries that were logged. If there are none, sleeps until there are some, at most for `milliseconds`.
+ * Returns the state, which is valid until the next call. */
 const struct process_drain_state *process_drain_step(struct process_drain *drain, unsigned milliseconds);
 
 /* The costs that make a recorded program slow, up to now. */
@@ -301,8 +302,8 @@ size_t process_drain_processes(const struct process_drain *drain, uint32_t *ret_
 /* Ends the sleep of process_drain_step, or the next one. May be called in a signal handler. */
 void process_drain_ring(const struct process *process);
 
-/* Takes everything that was logged up to now. Threads that are still alive run on, not recorded; the trace has a gap
- * there. `is_over`: no process is left, and there is no gap. */
+/* Takes everything that was logged up to now. Threads that are still alive continue without being recorded; the trace
+ * has a gap there. `is_over`: no process is left, and there is no gap. */
 const struct process_drain_state *process_drain_finish(struct process_drain *drain, bool is_over);
 
 #endif

@@ -13,14 +13,14 @@ enum { RESOLVE_LEVELS = 4, RESOLVE_LINE = 256 }; /* scripts in a row; bytes of a
  * words. */
 struct resolution {
   char exe[PATH_MAX]; /* absolute path of the program; the path as given if there is no such file */
-  char lines[RESOLVE_LEVELS][RESOLVE_LINE]; /* what words point into */
+  char lines[RESOLVE_LEVELS][RESOLVE_LINE]; /* the words point into these */
   const char *words[3 * RESOLVE_LEVELS];
   unsigned first, count;
   unsigned error; /* enum process_error: why it cannot be run, or 0. The runtime checks whether it is ELF */
   int system_error;
 };
 
-/* `path` must stay. */
+/* `path` must outlive the resolution. */
 void resolve_program(const char *path, struct resolution *ret_resolution);
 
 #endif

@@ -28,7 +28,7 @@ enum {
   PROCESS_PART_MOST = 1 << 28,
   PROCESS_STEPS_MOST = 1 << 28, /* in all processes together */
   PROCESS_STEPS_UNIT = 256,     /* numbers of steps are given out in multiples of this, which take whole pages, */
-  PROCESS_STEPS_GIVEN = 4096,   /* and at most so many at a time */
+  PROCESS_STEPS_GIVEN = 4096,   /* and at most this many at a time */
   PROCESS_COMMAND = 256,        /* bytes of a command line that are kept, the last is 0 */
   PROCESS_SNAPSHOTS = 128,      /* programs that may leave a snapshot */
 };
@@ -76,7 +76,7 @@ struct process_control {
   uint32_t bell;         /* a futex: counts events that the parent may want to look at in mode PROCESS_ALL */
   uint32_t is_listening; /* the parent sleeps on the bell */
   uint32_t is_closed;    /* the parent has stopped reading: logs are overwritten from now on */
-  uint32_t error;        /* enum process_error: the first that came */
+  uint32_t error;        /* enum process_error: the first error */
   int32_t system_error;  /* the -errno behind it, or 0 */
   uint32_t error_process;
   uint64_t address;        /* in the application, where it happened */
@@ -86,10 +86,10 @@ struct process_control {
   uint32_t nudges;         /* signals that were sent for that */
   uint32_t first_process;  /* the system's number of the process that lbr has started */
   uint32_t snapshots_used; /* pages of snapshots that were given out */
-  uint32_t step_base;      /* numbers below this are of steps that earlier recordings have stored */
+  uint32_t step_base;      /* numbers below this belong to steps that earlier recordings have stored */
   uint32_t step_limit;     /* steps with a number below this can be stored, 0: none */
   uint32_t stored;         /* files that were written to the store */
-  uint32_t store_user;     /* who may use the store */
+  uint32_t store_user;     /* the user who may use the store */
   uint64_t store_epoch;    /* files of another epoch have numbers that were given out twice */
 };
 
@@ -148,7 +148,7 @@ struct process_state {
   uint64_t log; /* address, in the application, of the next entry, as of the last time the thread was outside the cache:
                    the entries from there up to the first 0 were written since */
   uint64_t leave_direct, leave_indirect, leave_syscall, leave_stale; /* addresses in start.S */
-  uint64_t resume;                                                   /* where the application goes on */
+  uint64_t resume;                                                   /* where the application continues */
   uint64_t stack;                                                    /* the runtime's */
   uint64_t flags; /* the application's RFLAGS while it is outside the cache */
   uint64_t spill_rcx, spill_rdx, spill;
@@ -212,7 +212,7 @@ struct process_note {
   uint32_t space;
   uint32_t step;   /* control.step_count at the time: steps of this space from there on are later than the note */
   uint64_t start;  /* address; NOTE_SPACE: number of the system's process, 0 of a copy; NOTE_STEPS: first number */
-  uint64_t end;    /* behind it; NOTE_SPACE: the space it is a copy of, or 0 */
+  uint64_t end;    /* the address after it; NOTE_SPACE: the space it is a copy of, or 0 */
   uint64_t offset; /* NOTE_MAP: in the file */
   uint32_t length; /* bytes that follow: path of the file ("[vdso]" for that); code; NOTE_SPACE: path of the program */
   uint32_t unused;
@@ -238,7 +238,7 @@ static inline uint64_t process_logs_offset(uint64_t notes_size, uint32_t step_ca
   return process_steps_offset(notes_size) + (uint64_t)step_capacity * sizeof(struct lb_step);
 }
 
-/* A log's parts lie one behind another in the file; in the application there is a page that faults behind each. */
+/* The parts of a log are adjacent in the file. In the application, a guard page follows each part. */
 static inline uint64_t process_log_offset(const struct process_control *control, uint32_t thread)
 {
   return process_logs_offset(control->notes_size, control->step_capacity) +

@@ -22,7 +22,7 @@ static struct process_control *control_of(const struct process *process)
 
 enum { MANY_PAGES = 256 };
 
-/* Whether all pages of a range are in memory. Pages that are not may still be there: swapped out. */
+/* Whether all pages of a range are in memory. A page that is not may still exist: it may be swapped out. */
 static bool pages_are_resident(const struct process *process, uint64_t first, uint64_t end)
 {
   unsigned char pages[MANY_PAGES];
@@ -40,8 +40,8 @@ static bool pages_are_resident(const struct process *process, uint64_t first, ui
   return true;
 }
 
-/* A page is there as a whole or not at all. Only more than one needs SEEK_HOLE, which takes time for each page up to
- * the next hole, however far away that is: mincore answers first. */
+/* A page exists as a whole or not at all, so only a range of several pages needs SEEK_HOLE. SEEK_HOLE takes time for
+ * each page up to the next hole, however far away that is, so mincore is asked first. */
 bool process_has(const struct process *process, uint64_t offset, uint64_t size)
 {
   bool is_one_page = offset % PROCESS_PAGE + size <= PROCESS_PAGE;
@@ -178,7 +178,7 @@ static void entries_copy(const struct process *process, uint32_t slot, uint64_t 
   }
 }
 
-/* Whether the pages are present: a program can free the memory of its log. */
+/* Whether the pages of these entries exist: a program can free the memory of its log. */
 static bool entries_are_there(const struct process *process, uint32_t slot, uint64_t first, uint64_t last)
 {
   const uint64_t size = process->part_size / 4;
@@ -194,7 +194,7 @@ static bool entries_are_there(const struct process *process, uint32_t slot, uint
   return is_there;
 }
 
-/* The first entry that was not overwritten while they were copied. */
+/* Returns the number of the first entry that was not overwritten while the entries were copied. */
 static uint64_t entries_kept(const struct process *process, uint32_t slot)
 {
   uint64_t written = __atomic_load_n(&state_of(process, slot)->written, __ATOMIC_SEQ_CST);

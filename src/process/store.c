@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The store, as a recording sees it. Its folder has one folder for each runtime and processor, and that one file for
- * each program (runtime/store.c) and the file "numbers": which numbers of steps were given out.
+ * The store, as a recording sees it. Its folder has one subfolder for each runtime and processor. The subfolder has one
+ * file for each program (runtime/store.c), and the file "numbers", which says which step numbers were given out.
  *
  * Translated code has the numbers of its steps in it. So each recording gets numbers that no other recording gets, and
- * uses only files whose numbers were given out before it began. When the numbers come to their end, a new epoch begins,
- * and the files of the old one are of no use.
+ * uses only files whose numbers were given out before it began. When the numbers are used up, a new epoch begins, and
+ * the files of the old one can no longer be used.
  */
 #include <cpuid.h>
 #include <errno.h>
@@ -30,7 +30,7 @@ _Static_assert((int)STORE_PATH_MOST <= (int)PROCESS_STORE_PATH, "the control pag
 enum {
   NUMBERS_MAGIC = 0x4E53424C,
   NUMBERS_MOST = 1 << 26, /* then a new epoch begins */
-  NUMBERS_TAKEN = 1 << 23 /* by one recording; what it does not need it gives back */
+  NUMBERS_TAKEN = 1 << 23 /* by one recording, which gives back those that it does not need */
 };
 
 struct numbers {
@@ -54,8 +54,8 @@ static uint64_t mix(uint64_t sum, uint64_t word)
   return (sum ^ word) * 0x9E3779B97F4A7C15 ^ sum >> 29;
 }
 
-/* Translations depend on every byte of the runtime, and on the instructions that it can use. That they depend on
- * anything else of the processor is not known; it costs nothing to be careful. */
+/* Translations depend on every byte of the runtime, and on the instructions that it can use. They are not known to
+ * depend on anything else of the processor, but including it costs nothing. */
 static uint64_t version(void)
 {
   uint64_t sum = 0, word = 0;
@@ -169,7 +169,7 @@ static bool numbers_take(int folder, struct store *store)
   return is_good;
 }
 
-/* Code of the files could not be executed. */
+/* Whether code in files of the folder cannot be executed. */
 static bool is_noexec(int folder)
 {
   struct statvfs status;
@@ -189,7 +189,7 @@ void store_begin(struct store *ret_store, uint32_t most)
   *ret_store = store;
 }
 
-/* Nobody has taken numbers since: those that were not used are free again. */
+/* Gives back the numbers from `next` on, unless another recording has taken numbers since. */
 static void numbers_give_back(int folder, const struct store *store, uint64_t next)
 {
   struct numbers numbers;

@@ -18,12 +18,12 @@ bool store_path(char ret_path[STORE_PATH_MOST]);
 
 /* ---- for a recording ---- */
 
-/* What a recording has of the store. */
+/* The share of the store that a recording has. */
 struct store {
   char folder[STORE_PATH_MOST]; /* of the translations for this runtime and this processor. "": no store */
-  uint32_t base, limit; /* the recording's steps have numbers from `base` on; those below `limit` are its own for
-                           ever */
-  uint64_t epoch;       /* since when numbers were not given out twice */
+  uint32_t base, limit; /* the recording's steps have numbers from `base` on; no other recording ever gets those below
+                           `limit` */
+  uint64_t epoch;       /* within an epoch, no number is given out twice */
 };
 
 /* Opens the store and takes numbers from it. The folders are made if they are not there. The numbers are below `most`.
@@ -32,7 +32,7 @@ struct store {
 void store_begin(struct store *ret_store, uint32_t most);
 
 /* The recording is over and has used numbers below `used`. Gives the others back, or all if it has stored nothing;
- * otherwise files that were not used for the longest time are removed until the store is within its limit. */
+ * otherwise removes the least recently used files until the store is within its limit. */
 void store_end(const struct store *store, uint32_t used, bool has_stored);
 
 /* ---- for the user ---- */

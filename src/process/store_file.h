@@ -13,9 +13,9 @@
 enum { STORE_MAGIC = 0x4B53424C, STORE_PROGRAM = 240 };
 
 struct store_header {
-  uint64_t sum; /* of the bytes behind the first four words */
+  uint64_t sum; /* of the bytes after the first four words */
   uint64_t magic, size, epoch;
-  uint32_t number_next, unit_count; /* numbers of its steps are below the first */
+  uint32_t number_next, unit_count; /* its steps have numbers below number_next */
   uint64_t unused;
   char program[STORE_PROGRAM]; /* path, cut to this size, ends with 0 */
 };

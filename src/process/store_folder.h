@@ -13,8 +13,8 @@
 #define STORE_FOLDER "code-"      /* folders of translations begin with this */
 #define STORE_DISABLED "disabled" /* a file in the store's folder: it is not used */
 
-/* Opens a folder if it is the user's own, and nobody else can write to it; `is_made`: makes it, and the one that it
- * lies in, if they are not there. A symbolic link is not followed. Returns a descriptor, or -errno. */
+/* Opens a folder if the user owns it and no other user can write to it. With `is_made`, creates it and its parent if
+ * they do not exist. A symbolic link is not followed. Returns a descriptor, or -errno. */
 int folder_open(const char *path, bool is_made);
 int folder_open_at(int parent, const char *name, bool is_made);
 
@@ -24,7 +24,7 @@ uint64_t folder_empty(int folder, bool is_all);
 /* The name of the folder for this runtime and processor, at most 32 bytes. */
 void store_version(char *ret_name, size_t size);
 
-/* Removes those that were not used for the longest time until all are not larger than that. */
+/* Removes the least recently used files until all together have at most `size_most` bytes. */
 void store_trim(const char *path, uint64_t size_most);
 
 #endif

@@ -39,8 +39,8 @@ int folder_open_at(int parent, const char *name, bool is_made)
   return -EPERM;
 }
 
-/* Opens the folder that the path's last part lies in; ~/.cache may be missing. It may be a link, but must be the
- * user's: root shall not leave files in the home of another user. */
+/* Opens the parent folder of the path; ~/.cache may be missing. The parent may be a link, but the user must own it:
+ * root must not leave files in the home of another user. */
 static int parent_open(const char *path, bool is_made)
 {
   char parent[STORE_PATH_MOST];
@@ -129,7 +129,7 @@ uint64_t folder_empty(int folder, bool is_all)
 
 /* ---- the list ---- */
 
-/* A file with the place where it lies. */
+/* A file and the folder that it is in. */
 struct found {
   struct store_file file;
   char folder[64], name[64];

@@ -95,7 +95,7 @@ static void nudge(const struct thread *thread, struct thread *other, uint32_t ag
     __atomic_store_n(&other->age, 0, __ATOMIC_RELEASE);
 }
 
-/* Sends no nudge to threads of another PID namespace, whose numbers we do not know, and makes no calls under a filter.
+/* Nudges no thread of another PID namespace, whose numbers are not known here, and none at all under a seccomp filter.
  * Those threads leave by themselves. */
 static void nudge_all(const struct thread *thread, uint32_t age, unsigned tries)
 {
@@ -124,7 +124,7 @@ static void pause_free(struct runtime *runtime)
 
 /* ---- an age ---- */
 
-/* Frees the local data of steps that no thread can leave by any more. */
+/* Frees the local data of steps through which no thread can leave any more. */
 static void local_give_back(struct runtime *runtime, uint32_t from, uint32_t to)
 {
   uint64_t start = page_up((uint64_t)(runtime->local + from)), end = page_down((uint64_t)(runtime->local + to));

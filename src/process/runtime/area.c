@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The memory of the code cache: areas near the code that they are for, with room for two pools each, and the arrays of
- * units and places.
+ * The memory of the code cache: the arrays of units and places, and areas with room for two pools each. An area is near
+ * the code that it is for.
  */
 #include <linux/mman.h>
 
@@ -100,7 +100,7 @@ static void area_clear(const struct runtime *runtime, struct area *area)
   __atomic_store_n(&area->unit_count, 0, __ATOMIC_RELEASE);
 }
 
-/* The memory of an area in both pools is there. */
+/* Initialises an area in both pools, whose memory is mapped at `code`. */
 static bool area_fill(struct runtime *runtime, unsigned number, int64_t code)
 {
   uint32_t *units = memory_for(CACHE_POOLS * area_units_size);
@@ -139,7 +139,7 @@ void cache_save(struct runtime *runtime, struct piece_list *pieces)
   index_save(runtime, pieces);
 }
 
-/* The areas are unused so far, those with a higher number too. */
+/* Unmaps all areas. None of them is in use yet. */
 static void areas_close(struct runtime *runtime)
 {
   for (unsigned i = 0; i < CACHE_AREAS && runtime->pools[0].areas[i].code; i++) {

@@ -8,7 +8,7 @@
 
 enum { TURNS_MOST = 8 }; /* turns of a loop that are unrolled into one path */
 
-/* ---- where a path can go on ---- */
+/* ---- where a path can continue ---- */
 
 static bool is_inside(const struct translation *translation, uint64_t address)
 {
@@ -46,7 +46,7 @@ static bool can_turn(const struct translation *translation, uint64_t address)
          translation->count + translation->count / parts < translation->instructions_most;
 }
 
-/* ---- conditional branches; these functions and all that follow return whether the path goes on ---- */
+/* ---- conditional branches; these functions and all that follow return whether the path continues ---- */
 
 static uint64_t target_of(const struct code *code, const uint8_t *bytes, uint64_t end)
 {

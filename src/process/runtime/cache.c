@@ -113,7 +113,7 @@ uint8_t *cache_write_way(const struct runtime *runtime, struct emitter *emitter,
   return entry;
 }
 
-/* The same for a unit that is there already, from anywhere. */
+/* Writes a way for a unit that exists already: a stub that jumps to it. */
 static uint8_t *indirect_way(struct runtime *runtime, const struct unit *unit, uint64_t next)
 {
   struct area *area;
@@ -136,7 +136,7 @@ enum { NARROW_SLOTS = 1 << 13, WIDE_SLOTS = 1 << 16, NARROW_UNITS = 2048 };
 struct lookup {
   uint64_t *slots;
   uint32_t count;
-  uint64_t empty; /* what an unused slot and the end of a chain lead to */
+  uint64_t empty; /* the target of an unused slot and of the end of a chain */
 };
 
 static struct lookup lookup_of(const struct thread *thread, bool is_wide)
@@ -216,7 +216,7 @@ void cache_lookup_init(struct thread *thread)
     lookup_clear(thread, true);
 }
 
-/* Other threads may run new code at once, so their tables must be ready before there is any. */
+/* Other threads may run new code as soon as it exists, so their tables must be ready before that. */
 void cache_lookup_grow(struct runtime *runtime)
 {
   const struct cache_counts *counts = &runtime->counts;
@@ -340,8 +340,8 @@ void cache_make_stale(struct runtime *runtime, struct unit *unit)
   leads_undo(runtime, unit);
 }
 
-/* Threads that leave the same stale unit one after another all come here; the first of them has done the work. It may
- * have led the unit elsewhere, if the paths were rebuilt meanwhile (profile.c). */
+/* Each thread that leaves the stale unit calls this; the first one does the work. It may have led the unit to another
+ * one, if the paths were rebuilt meanwhile (profile.c). */
 void cache_replace(struct runtime *runtime, struct unit *old, struct unit *unit)
 {
   runtime_assert(old->is_stale && !unit->is_stale && old->address == unit->address);

@@ -32,7 +32,7 @@ struct range {
   uint32_t flags; /* enum range_flag */
 };
 
-/* Sorted, apart from each other; neighbours with the same flags are one. */
+/* The ranges are sorted and do not overlap. Adjacent ranges with the same flags are merged. */
 struct range_list {
   unsigned count;
   struct range ranges[RANGES];
@@ -58,7 +58,7 @@ const struct range *range_find(const struct range_list *list, uint64_t address);
 enum {
   CACHE_POOLS = 2,
   CACHE_AREAS = 8,
-  CACHE_AREA_SIZE = 128 << 20, /* of one pool; that of the other pool is behind it */
+  CACHE_AREA_SIZE = 128 << 20, /* of one pool; the area of the other pool follows it */
   CACHE_SIZE_LEAST = 1 << 16,  /* least size of the used part of an area: control.cache_size */
   CACHE_UNITS = 1 << 21,       /* of one pool */
   CACHE_INDEX = 1 << 23,       /* slots of the index when it is largest */
@@ -73,7 +73,7 @@ enum {
 /* Memory for translated code. There are several areas, because code with RIP-relative operands must lie near their
  * targets. */
 struct area {
-  uint8_t *code;           /* NULL: not there */
+  uint8_t *code;           /* NULL: the area does not exist */
   uint64_t used, size;     /* of the first part, where units are */
   uint64_t cold, cold_end; /* the second part: code that runs seldom */
   uint64_t kept;           /* bytes of the second part that are reserved for units that become stale */
@@ -143,7 +143,7 @@ enum place_spill {
   PLACE_RDI = 1 << 3,
   PLACE_RBX = 1 << 4,
   PLACE_R11 = 1 << 6,    /* R11 is the log's pointer: the application's is in state->registers */
-  PLACE_BRANCH = 1 << 5, /* it is a step of the path; a unit that goes on behind it has passed the step */
+  PLACE_BRANCH = 1 << 5, /* it is a step of the path; a unit that continues after it has passed the step */
 };
 
 /* The place in the application that an address in the cache corresponds to. */
@@ -163,7 +163,7 @@ struct area *cache_area_of(struct runtime *runtime, uint64_t pc);
 /* May be called in a signal handler whose thread was in the cache. Returns false when it is not in a unit. */
 bool cache_locate(struct runtime *runtime, uint64_t pc, struct location *ret_location);
 
-/* Areas (area.c): is there room for so many bytes in both parts; is all of it in reach of the address. */
+/* Areas (area.c): is there room for `size` bytes in both parts; is the whole area in reach of the address? */
 bool area_has_room(const struct area *area, uint64_t size);
 bool area_is_near(const uint8_t *code, uint64_t address);
 
@@ -177,7 +177,7 @@ void cache_tie(struct runtime *runtime, uint32_t step, struct unit *unit,
                bool is_new); /* the step's exit goes to the unit from now on */
 void cache_write_edge(struct runtime *runtime, struct emitter *emitter, uint32_t step, uint32_t head);
 void cache_replace(struct runtime *runtime, struct unit *old,
-                   struct unit *unit); /* threads that reach the stale unit go on in the new one */
+                   struct unit *unit); /* threads that reach the stale unit continue in the new one */
 void cache_make_stale(struct runtime *runtime, struct unit *unit);
 void cache_save(struct runtime *runtime, struct piece_list *pieces); /* the memory of the pool, for a snapshot */
 
@@ -186,10 +186,10 @@ void cache_save(struct runtime *runtime, struct piece_list *pieces); /* the memo
 bool cache_reserve(struct runtime *runtime, const struct pool *pool);
 void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it */
 void cache_forget(
-  struct runtime *runtime); /* all units: threads that run them may go on, but lookups do not find them */
+  struct runtime *runtime); /* all units: threads that run them may continue, but lookups do not find them */
 
 /* Code by which indirect branches enter a unit (a way). RCX holds the target; RCX and RDX are spilled. If the target is
- * the unit's address, the way logs the head and goes on behind its last byte; any other target continues at `next`.
+ * the unit's address, the way logs the head and continues after its own last byte; otherwise it continues at `next`.
  * Returns the way's entry. */
 struct way_parts {
   uint64_t address;
@@ -199,18 +199,20 @@ struct way_parts {
 
 uint8_t *cache_write_way(const struct runtime *runtime, struct emitter *emitter, const struct way_parts *parts);
 
-/* What the thread's wide or narrow lookup table has for the address: the `next` of a way that takes its place. */
+/* Returns the entry of the thread's wide or narrow lookup table for the address. A way that replaces this entry takes
+ * it as its `next`. */
 uint64_t cache_slot(struct thread *thread, uint64_t address, bool is_wide);
 
 /* The first lets indirect branches of this thread that use the wide or narrow lookup table find the unit without
- * leaving the cache; the second does so with a way that was written before the unit, whose `next` is what cache_slot
- * gave. The third makes the tables empty. */
+ * leaving the cache; the second does so with a way that was written before the unit, whose `next` is the result of
+ * cache_slot. The third empties the tables. */
 void cache_publish(struct thread *thread, struct unit *unit, bool is_wide);
 void cache_publish_own(struct thread *thread, struct unit *unit, uint8_t *way, bool is_wide);
 void cache_lookup_init(struct thread *thread);
 void cache_offer(struct thread *thread, const struct way *way); /* if its slot is free */
 
-/* Before a unit is made: once there are many, or a part of a log was full, new units use the wide table. */
+/* To be called before a unit is made: once there are many units, or a part of a log was full, new units use the wide
+ * table. */
 void cache_lookup_grow(struct runtime *runtime);
 
 /* ---- the newest unit of each address, stale or not (index.c); with the lock held ---- */
@@ -229,8 +231,8 @@ uint64_t index_memory(void);                                         /* bytes of
 void age_leave(struct thread *thread);
 void age_leave_long(struct thread *thread);
 
-/* The thread will go on in the cache of the current age; `is_inside` false: outside the cache. Needs the lock, as the
- * next two do. */
+/* The thread will continue in the cache of the current age, or, if `is_inside` is false, outside the cache. Needs the
+ * lock, as the next two do. */
 void age_enter(struct thread *thread, bool is_inside);
 
 /* Does the step belong to the current age, so that it can be tied? */
@@ -250,11 +252,11 @@ uint64_t cache_memory(const struct runtime *runtime);
 /* ---- the unit at an executable address (translate.c) ---- */
 
 /* How the application comes to a unit. If the unit is made at that moment, the code that leads to it is right before
- * it, so that no jump is between the two. */
+ * it, so that no jump is needed between the two. */
 struct approach {
   uint32_t step;             /* by this exit; 0: not by an exit */
   bool is_indirect, is_wide; /* by an indirect branch, whose target was not in the narrow or in the wide lookup table */
-  bool is_published;         /* set: the lookup table has the unit now */
+  bool is_published;         /* result: the lookup table has the unit now */
 };
 
 /* Translates a unit into that area, with the lock held. Returns NULL if its first bytes cannot be read. */

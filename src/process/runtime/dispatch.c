@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The dispatcher. The application has left the cache: find or translate the next unit, and tie the exit to it so that
- * the application need not leave there again.
+ * The dispatcher. When the application has left the cache, it finds or translates the next unit, and ties the exit to
+ * it so that the application need not leave there again.
  */
 #include "lastbranch/branch.h"
 #include "process/runtime/runtime.h"

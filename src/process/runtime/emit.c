@@ -116,8 +116,8 @@ static void emit_add(struct emitter *emitter, int64_t value)
     emit_add(emitter, value - part);
 }
 
-/* Brings the upper half of RCX down, whose lower half is 0: RORX $32, or BSWAP. The second function does the same with
- * the value of that half. */
+/* Moves the upper half of RCX, whose lower half is 0, to the lower half: RORX $32, or BSWAP. The second function
+ * returns what becomes of the value of that half. */
 static void emit_turn(struct emitter *emitter, unsigned options)
 {
   if (options & PROCESS_RORX)
@@ -131,7 +131,8 @@ static uint32_t turned(uint32_t half, unsigned options)
   return options & PROCESS_RORX ? half : __builtin_bswap32(half);
 }
 
-/* An address is added in two halves: `low` makes the lower half of the address 0, and `rest` is its upper half then. */
+/* An address is added in two halves: adding low_of makes the lower half of the address 0, and rest_of is the upper half
+ * of the sum. */
 static int32_t low_of(uint64_t address)
 {
   return (int32_t)(0 - (uint32_t)address);
@@ -142,8 +143,8 @@ static int64_t rest_of(uint64_t address, unsigned options)
   return turned((uint32_t)((address + (uint64_t)(int64_t)low_of(address)) >> 32), options);
 }
 
-/* LOOP skips the first three bytes of a NOP of eight bytes. The other five are the jump: a not-taken LOOP executes it
- * as the address of the NOP's operand, and goes on behind it. */
+/* LOOP skips the first three bytes of a NOP of eight bytes. The other five are the jump: if LOOP is not taken, they are
+ * the address of the NOP's operand, and execution continues after them. */
 void emit_check(struct emitter *emitter, unsigned options, uint64_t address)
 {
   int64_t equal = options & PROCESS_LOOP ? 1 : 0;

@@ -94,10 +94,10 @@ void emit_lookup(struct emitter *emitter, bool is_wide);
  * is yes, none of this takes a branch on a processor with PROCESS_LOOP: taken branches fill the processor's table of
  * branch targets, and a large program has more of them than the table has room for.
  *
- * emit_check: if it does, goes on behind this code, and RCX is lost. Else, jumps to where the last four bytes lead,
- * which are 0 as yet; emit_check_undo then restores RCX. Both use RCX alone.
- * emit_check_near: the same for code at `miss`, at most 100 bytes before it, where RCX plus the address is what RCX
- * held. RDX is lost, too. */
+ * emit_check: if it does, continues after this code, and RCX is lost. Otherwise jumps to the target of the last four
+ * bytes, a rel32 that the caller fills in; emit_check_undo then restores RCX. Both use RCX alone.
+ * emit_check_near: the same, but jumps to `miss`, at most 100 bytes before it, where RCX plus the address is the
+ * earlier value of RCX. RDX is lost, too. */
 void emit_check(struct emitter *emitter, unsigned options, uint64_t address);
 void emit_check_undo(struct emitter *emitter, unsigned options, uint64_t address);
 void emit_check_near(struct emitter *emitter, unsigned options, uint64_t address, const uint8_t *miss);
@@ -111,7 +111,7 @@ enum copy_verdict copy_check(const struct code *code, const uint8_t *bytes);
 
 bool copy_uses_r11(const struct code *code, const uint8_t *bytes);
 
-/* An instruction that is no branch. Returns which registers are in their slots meanwhile: enum place_spill. */
+/* Copies an instruction that is no branch. Returns the registers in their slots while it runs: enum place_spill. */
 unsigned copy_plain(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address);
 
 /* Loads the target of an indirect branch, or the address of a far pointer, into RCX, which is spilled. */

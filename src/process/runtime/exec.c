@@ -179,7 +179,7 @@ static void fd_keep(const struct thread *thread, bool is_kept)
   kernel_call(__NR_fcntl, (uint64_t)*thread->fd, F_SETFD, is_kept ? 0 : FD_CLOEXEC, 0, 0, 0);
 }
 
-/* Nothing is executed while a signal is pending: the new program would never see the signal. */
+/* Executes no program while a signal is pending: the new program would never see the signal. */
 static int64_t exec_now(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
   signal_exec_begin(thread);

@@ -52,7 +52,8 @@ int64_t fd_call_close_range(struct thread *thread, const uint64_t argument[6])
   return close_around(thread, first, last, argument[2]);
 }
 
-/* The application wants the number: our descriptor moves to another. Returns the old number or -errno. */
+/* The application wants the hidden number, so the runtime's descriptor moves to another. Returns the old number or
+ * -errno. */
 static int64_t fd_yield(struct thread *thread)
 {
   runtime_lock(thread->runtime);

@@ -2,8 +2,8 @@
  *
  * The index of the cache: a hash table from addresses in the application to the newest unit of each. It begins small,
  * because most programs are, and each page of it costs time and memory. When a quarter of it is used, a table of twice
- * the size takes its place. Room for the tables of all sizes is kept from the start: that of 2^n slots lies behind
- * those of fewer slots, which are as many together.
+ * the size takes its place. Room for the tables of all sizes is reserved at the start: the table of 2^n slots follows
+ * the smaller ones, which have as many slots together.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -84,7 +84,7 @@ void index_put(struct runtime *runtime, uint32_t number)
     index_grow(runtime);
 }
 
-/* A process that begins with it shall not have to make it larger at once. */
+/* The index is enlarged first if needed, so that a process that begins with the snapshot need not do so at once. */
 void index_save(struct runtime *runtime, struct piece_list *pieces)
 {
   if (runtime->counts.index_used > runtime->counts.index_slots / SPARE / 2 && runtime->counts.index_slots < CACHE_INDEX)
@@ -93,11 +93,11 @@ void index_save(struct runtime *runtime, struct piece_list *pieces)
   piece_add(pieces, table_of(runtime, slots), slots * sizeof(uint32_t));
 }
 
-/* It stays as large as it is: what is translated anew is about as much. Memory of a snapshot would have its old
- * contents again if it were given back. */
+/* The index keeps its size, because about as much code will be translated again. Memory of a snapshot is not given
+ * back: its old contents would reappear. */
 void index_clear(struct runtime *runtime)
 {
-  enum { SMALL = 1 << 16 }; /* slots, which are cleared faster than they are mapped again */
+  enum { SMALL = 1 << 16 }; /* slots: a table of at most this size is cleared faster than it is mapped again */
   uint32_t slots = runtime->counts.index_slots;
 
   runtime->counts.index_used = 0;

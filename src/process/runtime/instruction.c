@@ -84,7 +84,7 @@ static bool write_cut(struct translation *translation)
   return false;
 }
 
-/* A long path ends behind a branch, where the straight piece of code ends in any case, unless it is very long. */
+/* A long path ends after its next branch, where straight-line code ends in any case. A very long path ends at once. */
 bool translation_next(struct translation *translation)
 {
   enum { INSTRUCTIONS_MOST = 256 };

@@ -54,13 +54,13 @@ static inline bool is_failure(int64_t result)
  * sanitizers. */
 #define PLACE_START 0x7E8000000000
 #define PLACE_REGIONS 0x7EA000000000
-#define PLACE_NOWHERE 0x7FFFFFFFF000 /* behind all addresses that can be mapped */
+#define PLACE_NOWHERE 0x7FFFFFFFF000 /* above all addresses that can be mapped */
 
 /* Maps memory of the runtime's own, at its next free place; `fd` -1: private, else shared. Returns the kernel's result.
  * To be called at the start, or with the lock held. */
 int64_t place_map(uint64_t size, int fd, uint64_t offset);
 uint64_t place_keep(uint64_t size); /* reserves only the place: nothing is mapped there yet. Returns its address */
-uint64_t place_end(void);           /* behind all of these */
+uint64_t place_end(void);           /* the address after all of these */
 
 static inline uint64_t page_down(uint64_t address)
 {
@@ -82,7 +82,7 @@ size_t text_length(const char *text);
 bool text_is(const char *text, const char *other);
 bool text_begins(const char *text, const char *begin);
 
-/* Return the address of the zero behind the text; the number's digits and the zero are at most 21 bytes. */
+/* Return the address of the zero after the text; the number's digits and the zero are at most 21 bytes. */
 char *text_put(char *at, const char *text);
 char *text_put_number(char *at, uint64_t number);
 

@@ -18,7 +18,7 @@ static bool lock_try(uint32_t *lock)
   return __atomic_compare_exchange_n(lock, &expected, LOCK_TAKEN, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 
-/* Sleeps for a limited time, because a holder that has become confined meanwhile wakes nobody. Returns false after a
+/* Sleeps for a limited time, because a holder that has become confined meanwhile wakes no thread. Returns false after a
  * timeout. */
 static bool lock_sleep(uint32_t *lock)
 {
@@ -47,7 +47,7 @@ static bool lock_is_left(struct runtime *runtime)
          lock_inherit(runtime, holder);
 }
 
-/* Threads of another PID namespace are not named: we could not ask whether they exist. */
+/* Threads of another PID namespace are not named, because the runtime could not find out whether they exist. */
 static void lock_name(struct runtime *runtime)
 {
   const struct process_state *state = runtime->has_thread ? thread_self()->state : NULL;

@@ -26,7 +26,7 @@ void runtime_ring(const struct runtime *runtime)
     kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
 
-/* Whether the parent has not yet read the next part. The time-out is for a parent that was killed. */
+/* Whether the parent has not yet read the next part. The wait has a time-out: the parent may have been killed. */
 static bool is_full(const struct thread *thread)
 {
   const struct process_state *state = thread->state;
@@ -35,7 +35,7 @@ static bool is_full(const struct thread *thread)
   return !is_closed && state->written - __atomic_load_n(&state->read, __ATOMIC_ACQUIRE) >= PROCESS_PARTS;
 }
 
-/* Checks whether the parent was killed: then nobody will read the log any more. */
+/* Checks whether the parent was killed. If so, closes the logs, because no process will read them. */
 static void look_for_parent(struct thread *thread)
 {
   enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */

@@ -2,7 +2,7 @@
  *
  * The start of the runtime. lbr, or a recorded program, executed it with argv = {"lbr-runtime", FD, EXE, EXECFN, argv
  * of the program...}: FD is the shared memory (exec.c adds more to this word), EXE the absolute path of the program,
- * EXECFN the path as it was asked for. The program gets the kernel's stack without those four words. There are four
+ * EXECFN the path as the caller gave it. The program gets the kernel's stack without those four words. There are four
  * because the stack pointer must stay aligned to 16.
  */
 #include <asm/prctl.h>

@@ -58,7 +58,7 @@ static void code_put(struct runtime *runtime, uint64_t start, uint64_t end, uint
     runtime_fail(PROCESS_E_RANGES_FULL, 0, start);
 }
 
-/* Code that is of no file, or not as the file has it. */
+/* Adds code that is in no file, or differs from its file. */
 static void code_add(struct runtime *runtime, uint64_t start, uint64_t end, uint32_t flags)
 {
   module_add(runtime, start, end, 0, -1, NULL);

@@ -6,7 +6,7 @@
 
 #include "process/runtime/kernel.h"
 
-static uint64_t used; /* of our places */
+static uint64_t used; /* bytes of the runtime's places */
 
 uint64_t place_end(void)
 {

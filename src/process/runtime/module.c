@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which code comes from which file, so that units can be used again by another process: the same part of the same
- * unchanged file at the same address has the same translation.
+ * Tracks which code comes from which file, so that another process can reuse units: the same part of the same unchanged
+ * file at the same address has the same translation.
  */
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -18,7 +18,7 @@ static uint64_t nanoseconds(uint64_t seconds, uint64_t rest)
 }
 
 /* The kernel's time for files moves on in steps of a few milliseconds. A file that was changed twice within one step
- * looks the same after both changes, so that a file counts as known only some time after its last change. */
+ * looks the same after both changes. A file therefore counts as known only some time after its last change. */
 static bool is_settled(uint64_t changed)
 {
   enum { STEP_MOST = 20 * 1000 * 1000 };
@@ -77,7 +77,7 @@ static bool is_over(const struct module *module, uint64_t start, uint64_t end)
   return module->start < end && module->end > start;
 }
 
-/* Makes the units stale of modules that an earlier process had there. */
+/* Makes units stale that come from modules which an earlier process had mapped there. */
 static void cover(struct runtime *runtime, uint64_t start, uint64_t end)
 {
   struct module_list *list = &runtime->modules;
@@ -94,7 +94,8 @@ static void cover(struct runtime *runtime, uint64_t start, uint64_t end)
   }
 }
 
-/* Part of the mapping may be removed again: some libraries are mapped whole before their data is mapped over it. */
+/* The new mapping may be larger, because part of it may be removed again: some libraries are mapped whole before their
+ * data is mapped over it. */
 static bool is_like(const struct module *module, const struct module *old)
 {
   return module->start == old->start && module->end >= old->end && module->offset == old->offset &&

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Code that changes. Records which units came from which page. A page that the application may write to is protected
- * once code in it is translated, and a write fault makes its units stale. For some pages protection does not help,
- * because the same memory is mapped at other addresses too, or because writes come again and again. The bytes of their
- * units are compared before each execution instead.
+ * Code that changes. The table records which units came from which page. A page that the application may write to is
+ * protected once code in it is translated, and a write fault makes its units stale. For some pages protection does not
+ * help, because the same memory is mapped at other addresses too, or because writes come again and again. The bytes of
+ * their units are compared before each execution instead.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -78,7 +78,7 @@ static struct page *page_slot(struct runtime *runtime, uint64_t address)
   return &pages[at];
 }
 
-/* The larger table lies behind the one in use. */
+/* The larger table follows the one in use. */
 static void pages_grow(struct runtime *runtime)
 {
   struct page_table *table = runtime->pages;
@@ -306,7 +306,7 @@ static bool is_together(const struct module *one, const struct module *other)
   return one == other || (one && other && one->is_early && other->is_early);
 }
 
-/* Another process may have other memory there: what was learnt about this page does not hold for it. */
+/* Resets a page: what was learnt about it does not hold in another process, which may have other memory there. */
 static void page_reset(struct runtime *runtime, struct page *page)
 {
   page_forget(runtime, page);
@@ -371,8 +371,8 @@ void page_inherit(struct runtime *runtime, const struct page_counts *counts)
 
 /* ---- faults ---- */
 
-/* Another thread may have released the page since, or an mprotect call that failed halfway: the rights are set in any
- * case. */
+/* The rights are set in any case, because another thread, or an mprotect call that failed halfway, may have released
+ * the page since. */
 bool page_write_fault(struct thread *thread, uint64_t address, uint64_t rip)
 {
   struct runtime *runtime = thread->runtime;

@@ -155,8 +155,8 @@ static uint64_t text_end(uint64_t text)
 }
 
 /* Sets the command line in /proc with PR_SET_MM, which needs no rights if the kernel was built with support for it.
- * Otherwise /proc shows the runtime's four words. The kernel wants all of its numbers again. It has put the words of
- * the program and its environment one behind another. */
+ * Otherwise /proc shows the runtime's four words. The kernel wants all of its fields (struct prctl_mm_map) again. It
+ * has put the program's words and its environment one after another. */
 void self_set_command(const uint64_t *stack, const uint64_t *auxv, uint64_t auxv_size)
 {
   uint64_t count = stack[0];

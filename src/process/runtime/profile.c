@@ -43,7 +43,7 @@ struct sample {
   uint32_t entries;
   uint32_t branches; /* different ones, */
   uint32_t strange;  /* and how many of them were in none of the last samples */
-  uint32_t misfits;  /* entries that would not exist if paths went where branches go */
+  uint32_t misfits;  /* entries that would not exist if paths followed their branches */
 };
 
 /* A bit for each address that may have a habit: the translator asks for every branch, and most have none. */
@@ -84,9 +84,8 @@ int profile_init(struct runtime *runtime)
   return 0;
 }
 
-/* Earlier processes have learnt what the program mostly does. Each phase of it would fit another profile better, but to
- * translate all of it for each phase in each process costs more than it gains: the profile lasts for as long as they
- * ran. */
+/* The profile of earlier processes lasts for as long as they ran. Another profile would fit each phase of the program
+ * better, but translating all of it for each phase in each process costs more than it gains. */
 void profile_inherit(struct runtime *runtime)
 {
   if (!runtime->counts.generation)
@@ -191,8 +190,8 @@ static void count_path(struct sample *sample, uint32_t head, uint32_t end)
   }
 }
 
-/* Walks like src/trace/path.c. Our own log is as trustworthy as our own memory. Steps that are not mapped are left out
- * all the same: this runs in the handler of SIGSEGV, where a fault ends the program. */
+/* Walks like src/trace/path.c. Our own log is as trustworthy as our own memory. Steps that are not mapped are still
+ * left out, because this runs in the handler of SIGSEGV, where a fault ends the program. */
 static void count_entries(struct sample *sample, const uint32_t *entries)
 {
   const struct lb_step *steps = sample->runtime->steps;
@@ -227,8 +226,9 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
 
 /* ---- a new generation ---- */
 
-/* Counts the steady samples. A new generation translates again what runs from now on: in a program whose samples are
- * steady, about the branches of a sample; in any other one, it may be all that was translated before. */
+/* Counts the steady samples. A new generation translates again all code that runs from now on. In a program whose
+ * samples are steady, that is about the branches of a sample; in any other program, it may be all code that was
+ * translated before. */
 static bool is_steady(struct runtime *runtime, const struct sample *sample)
 {
   struct cache_counts *counts = &runtime->counts;
@@ -237,8 +237,8 @@ static bool is_steady(struct runtime *runtime, const struct sample *sample)
   return counts->steady >= STEADY_LEAST;
 }
 
-/* True for code that is hot, or runs for some time, and whose paths do not follow its branches, if the last new
- * generation is long enough ago. */
+/* Whether a new generation is worth its cost: the code is hot or runs for some time, its paths do not follow its
+ * branches, and the last new generation is long enough ago. */
 static bool is_worth_while(struct runtime *runtime, const struct sample *sample)
 {
   const struct cache_counts *counts = &runtime->counts;
@@ -252,8 +252,9 @@ static bool is_worth_while(struct runtime *runtime, const struct sample *sample)
   return (is_hot || is_settled) && sample->misfits * 4 > sample->entries && age > pause && age > counts->patience;
 }
 
-/* Where the last entries of a part begin, SAMPLE at most: not within an event. If there are events so late, only from
- * the beginning of the part, where an entry begins, is this certain: a word of an event may have any value. */
+/* Returns where the last entries of a part begin, at most SAMPLE, but not within an event. If these entries contain
+ * events, the search walks from the start of the part, where an entry begins, because a word of an event may look like
+ * any entry. */
 static uint32_t sample_start(const struct thread *thread, const uint32_t *entries, uint32_t count)
 {
   uint32_t at = count > SAMPLE ? count - SAMPLE : 0;

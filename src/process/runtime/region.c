@@ -274,7 +274,7 @@ void thread_enter(struct thread *thread)
   __atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);
 }
 
-/* The page is still the parent's until another is mapped over it. Until then it is only read, and by this thread alone,
+/* The page belongs to the parent until another is mapped over it. Until then it is only read, and only by this thread,
  * because signals are blocked. */
 int thread_move(struct thread *thread, const struct process_state *state, uint32_t place)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Inside the runtime, which shares a process with the application: no libc, no vector registers (they are the
- * application's), no relocations (nobody would apply them), errors end the process by runtime_fail.
+ * application's), no relocations (no loader would apply them), and errors end the process through runtime_fail.
  *
  * Flow: start.S -> main.c (stack, shared memory) -> load.c (the program) -> dispatch.c, which finds or translates
  * (translate.c, copy.c, emit.c) the next path in the cache (cache.c), delivers signals (signal.c) and makes the system
@@ -38,7 +38,7 @@ struct thread {
   uint32_t slot;       /* its page among the threads of the shared memory; THREAD_NO_SLOT if it is not recorded */
   uint32_t is_used;    /* 0: the region is free; the thread itself sets it to 0 as its last action */
   struct thread *next; /* of all regions of the process; under the lock */
-  bool is_unrecorded;  /* in a child that is not followed: state and log are memory of its own, which nobody reads */
+  bool is_unrecorded;  /* in a child that is not followed: state and log are private memory, which is never read */
   bool is_vfork;       /* its parent waits for its end and frees the region */
   bool is_clearing;    /* starts without signal handlers: CLONE_CLEAR_SIGHAND */
   int *fd;             /* of the shared memory, in the thread's table of descriptors: &runtime->fd, or &own_fd */
@@ -48,25 +48,25 @@ struct thread {
   uint32_t age;         /* of the cache that it is in, or about to enter; 0: it is outside. Other threads read it */
   uint32_t lookup_age;  /* of what is in its lookup tables */
   uint32_t is_nudged;   /* a signal was sent to it to bring it out of an old age */
-  bool wants_move;      /* it is to leave a pool that was given up, at the next boundary */
+  bool wants_move;      /* it is to leave translations that were given up, at the next boundary */
   uint64_t move_mask;   /* signals to be blocked after that */
   uint32_t generation;  /* generation of the cache that it knows */
-  uint64_t event_end;   /* address in its log behind the last event that it logged */
+  uint64_t event_end;   /* address in its log after the last event that it logged */
   bool is_unmade;       /* a signal came before a system call that has not been made, not even once */
   bool is_traced;       /* it asked to be traced: programs that it executes are not recorded */
   uint64_t rseq;        /* address that it registered for rseq(2), 0: none */
   uint64_t signal_mask; /* signals that the application has blocked */
   struct signal_stack signal_stack;
-  uint64_t saved_mask;         /* the mask to restore after a call that waits with another mask, if */
-  bool has_saved_mask;         /* that was interrupted */
+  uint64_t saved_mask;         /* the mask to restore after an interrupted call that waited with another mask, */
+  bool has_saved_mask;         /* if there is one */
   bool is_stepping;            /* single-stepped to the next boundary, where the pending signal is delivered */
   bool owns_trap_flag;         /* meanwhile: the application itself had set TF */
   uint64_t place_resume;       /* if state->resume is this, */
   uint32_t place_passed;       /* this many steps of the running path are before state->rip; else none */
-  uint64_t trap_rip, trap_log; /* with TF set by the application: where it entered, at which it must not trap yet */
-  uint64_t kept_set;           /* signals of the kinds that an instruction can cause, but that were sent */
+  uint64_t trap_rip, trap_log; /* with TF set by the application: where it entered; it must not trap there yet */
+  uint64_t kept_set;           /* signals of SIGNALS_FAULT that were sent, not caused by an instruction */
   struct signal_info kept[SIGNALS_KEPT];
-  uint64_t recover; /* address in start.S where execution goes on if the runtime itself faults, 0: none */
+  uint64_t recover; /* address in start.S where execution continues if the runtime itself faults, 0: none */
   uint64_t recover_stack;
   uint64_t scratch, scratch_size; /* memory of execve, which outlives a child of vfork */
   struct signal_pending pending;
@@ -87,7 +87,7 @@ static inline struct thread *thread_self(void)
 
 /* ---- the process ---- */
 
-/* What only the runtime knows about a number in the table of steps. */
+/* The runtime's private data about a number in the table of steps. */
 union step_local {
   uint8_t *site; /* of a step: the rel32 by which it leaves its path; NULL: it has none */
   uint64_t unit; /* of a head: the number of its unit */
@@ -127,9 +127,9 @@ struct runtime {
   bool is_full;                          /* there was no room for something */
   uint64_t area_size;                    /* bytes of an area that are used, */
   uint32_t area_most, unit_most;         /* and the most areas and units */
-  struct unit *units;                    /* the units of the pools one behind another, in the order of their creation */
+  struct unit *units;                    /* of one pool, then of the other, in the order of their creation */
   uint32_t *index;                       /* hash tables by address, number of the unit + 1: index.c */
-  struct place *places;                  /* as the units */
+  struct place *places;                  /* ordered like the units */
   struct habit *habits;
   uint64_t *habit_filter;
   struct cache_counts counts;
@@ -190,7 +190,7 @@ enum { EINTR_AGAIN = 4095 };
 int64_t syscall_pass(uint64_t number, const uint64_t argument[6]);
 extern uint8_t syscall_pass_start[], syscall_pass_call[], syscall_pass_back[], syscall_pass_abort[];
 
-/* Calls function(argument) and returns what it does, or -1 if it faults. `recover` is that of the thread. */
+/* Calls function(argument) and returns its result, or -1 if it faults. `recover` points to that field of the thread. */
 int64_t recover_call(int64_t (*function)(void *), void *argument, uint64_t *recover);
 
 /* Copy from or to memory of the application, which may not be mapped. Return false if it is not. safe.c */
@@ -199,15 +199,15 @@ bool safe_write(struct thread *thread, uint64_t to, const void *from, size_t siz
 
 /* ---- between two paths (dispatch.c, far.c) ---- */
 
-/* Called from start.S on the runtime's stack; return when state->resume says where to go on. */
+/* Called from start.S on the runtime's stack. When they return, state->resume is where the application continues. */
 void dispatch_direct(void);
 void dispatch_indirect(void);
 void dispatch_narrow(void);
 void dispatch_syscall(void);
 void dispatch_stale(void);
 
-/* Sets state->resume for state->rip: the unit there, which is logged as LB_ENTRY_ENTER, or, if the address is not
- * executable, the address itself. */
+/* Sets state->resume for state->rip: to the unit there, which is logged as LB_ENTRY_ENTER, or, if the address is not
+ * executable, to native_enter, which continues at the address itself. */
 void dispatch_to(struct thread *thread);
 
 /* Performs the far branch of this step. */
@@ -221,9 +221,9 @@ void log_put(struct thread *thread, uint32_t entry);
 /* Logs LB_ENTRY_EVENT; kind LB_ENTRY_NOWHERE: the event has no target. */
 void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t from, uint64_t to);
 
-/* The log has reached this address in the guard page behind a part: continues in the next part, and in mode PROCESS_ALL
- * waits until the parent has read it. Returns where the next entry goes, or 0: the address is not behind a part of this
- * thread. */
+/* The log has reached this address in the guard page after a part: continues in the next part, and in mode PROCESS_ALL
+ * waits until the parent has read it. Returns the address of the next entry, or 0: the address is in no guard page of
+ * this thread's log. */
 uint64_t log_turn(struct thread *thread, uint64_t address);
 
 /* ---- what branches mostly do (profile.c) ---- */
@@ -268,7 +268,7 @@ void note_put(struct runtime *runtime, enum process_note_type type, uint32_t spa
 /* A module of a space that has only steps of the store, all of them older than this recording's. */
 void note_put_stored(struct runtime *runtime, uint32_t space, const struct module *module, const char *path);
 
-/* ---- signals (signal.c: how they come; signal_deliver.c; signal_call.c: the system calls) ---- */
+/* ---- signals (signal.c: their arrival; signal_deliver.c; signal_call.c: the system calls) ---- */
 
 /* Takes over all signals. At the start of a program. */
 void signal_init(struct runtime *runtime, struct thread *thread);
@@ -289,7 +289,7 @@ void signal_exec_undo(struct thread *thread);
 void signal_arrived(uint64_t number, struct signal_info *info, struct signal_context *context);
 
 /* Called from start.S when state->pending is not 0, with all of the application's registers in the state: delivers the
- * pending signal. Returns if the application goes on at state->resume. */
+ * pending signal. Returns if the application continues at state->resume. */
 void signal_deliver(void);
 
 /* The system calls that are about signals. Return what the application gets in RAX, or -EINTR_AGAIN. */
@@ -321,7 +321,8 @@ void thread_free(struct thread *thread);
 struct thread *thread_first(void); /* of all regions, used or not; with the lock held */
 uint64_t thread_regions_end(void); /* regions are between PLACE_REGIONS and this */
 
-/* Makes GS point to it, fills in what only the new thread itself knows, and makes it THREAD_LIVE. */
+/* Called by the new thread itself: makes GS point to its state, fills in its numbers and name, and makes it
+ * THREAD_LIVE. */
 void thread_enter(struct thread *thread);
 
 /* The next place in the order of all threads. */
@@ -332,8 +333,9 @@ uint32_t thread_place(struct runtime *runtime);
  * free. Returns 0 or -errno. */
 int thread_move(struct thread *thread, const struct process_state *state, uint32_t place);
 
-/* The page with this number. A thread that needs one takes it, in a PID namespace: returns THREAD_NO_SLOT if there is
- * none. The status of a page changes only from the one that is expected. slot.c, as all functions that end a thread */
+/* The first returns the page with this number. The second takes a page for a thread of a PID namespace; it returns
+ * THREAD_NO_SLOT if there is none. The third changes the status of a page only if it is `from`. They are in slot.c, as
+ * all functions that end a thread. */
 struct process_state *slot_state(const struct runtime *runtime, uint32_t slot);
 uint32_t slot_take(struct runtime *runtime, uint32_t numbering);
 bool slot_change(struct process_state *page, uint32_t from, uint32_t to);
@@ -349,7 +351,7 @@ void thread_bury_all(struct runtime *runtime, uint32_t slot, bool is_alone);
 bool thread_is_alone(const struct thread *thread);
 
 /* clone, clone3, fork, vfork, exit and exit_group. Return what the application gets in RAX; a thread or process that
- * they make goes on in the cache by itself, behind the system call. */
+ * they make continues in the cache by itself, after the system call. */
 int64_t thread_call_clone(struct thread *thread, const uint64_t argument[6]);
 int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6]);
 int64_t thread_call_fork(struct thread *thread, bool is_vfork);
@@ -366,7 +368,7 @@ void hold_wait(struct thread *thread);
 
 /* A program or interpreter as load.c mapped it. */
 struct image {
-  uint64_t base;    /* what was added to its addresses */
+  uint64_t base;    /* load bias, which was added to its addresses */
   uint64_t entry;   /* where it starts */
   uint64_t headers; /* address of its program headers */
   uint16_t header_count, header_size;
@@ -387,15 +389,15 @@ struct script {
   const char *interpreter, *argument; /* NULL: no argument */
 };
 
-/* What a path would execute. */
+/* The program that a path would execute. */
 struct program {
   char exe[PROGRAM_PATH]; /* absolute path of the ELF program */
   unsigned script_count;
   struct script scripts[PROGRAM_SCRIPTS]; /* the path's own first, then its interpreter's */
 };
 
-/* `path` from the folder `fd` and `flags` as of execveat. Returns false if we cannot load it, for whatever reason.
- * Makes system calls of its own. */
+/* Finds the program; `fd`, `path` and `flags` are those of execveat. Returns false if the runtime cannot load it, for
+ * whatever reason. Makes system calls of its own. */
 bool program_find(struct runtime *runtime, int fd, const char *path, unsigned flags, struct program *ret_program);
 
 /* execve and execveat. Return only if it failed; -EINTR_AGAIN as syscall_pass. A program that cannot be recorded
@@ -409,15 +411,15 @@ void exec_arrived(struct runtime *runtime, const char *word);
 
 /* ---- the other system calls (syscall.c) ---- */
 
-/* Makes the system call that the application's registers ask for; state->rip is behind it. Returns false: a signal
- * comes first, and the call must be made again after its handler. */
+/* Makes the system call that the application's registers ask for; state->rip is after it. Returns false: a signal comes
+ * first, and the call must be made again after its handler. */
 bool syscall_make(struct thread *thread);
 
 /* mmap, munmap, mremap, mprotect, pkey_mprotect, madvise. And for a program whose stack is to be executable. map.c */
 int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 void map_stack_code(struct runtime *runtime, uint64_t stack);
 
-/* Does any of it belong to the runtime? */
+/* Do any of these addresses belong to the runtime? */
 bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size);
 
 /* System calls by which a program asks about itself. proc_self.c */
@@ -431,16 +433,17 @@ void self_get_title(struct thread *thread); /* and the command line of its proce
 
 /* ---- the hidden descriptor (fd.c) ---- */
 
-/* Is it the descriptor of the shared memory, which looks closed to the application? */
+/* Is `fd` the descriptor of the shared memory, which looks closed to the application? */
 bool fd_is_hidden(const struct thread *thread, uint64_t fd);
 
-/* System calls that could close or change it: it stays, and looks closed. Return as syscall_pass. */
+/* System calls that could close or change the hidden descriptor: it stays open, and looks closed. Return as
+ * syscall_pass. */
 int64_t fd_call_close(struct thread *thread, const uint64_t argument[6]);
 int64_t fd_call_close_range(struct thread *thread, const uint64_t argument[6]);
 int64_t fd_call_dup2(struct thread *thread, const uint64_t argument[6]);
 int64_t fd_call_dup3(struct thread *thread, const uint64_t argument[6]);
 
-/* fcntl, dup and any other whose first argument is a descriptor. */
+/* fcntl, dup and any other system call whose first argument is a descriptor. */
 int64_t fd_call_first(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 
 #pragma GCC visibility pop

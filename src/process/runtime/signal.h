@@ -9,7 +9,7 @@
 
 #include <linux/signal.h>
 
-/* Hidden, so that addresses of functions are compared without a GOT, which nobody would fill in. */
+/* Hidden, so that addresses of functions are compared without a GOT, which no loader would fill in. */
 #pragma GCC visibility push(hidden)
 #include "process/runtime/runtime.h"
 
@@ -34,7 +34,7 @@ enum { SIGNAL_NUDGE = SIGSYS, CODE_NUDGE = -0x4C4252 };
 
 enum { FLAG_TF = 1 << 8, FLAG_DF = 1 << 10, FLAG_RF = 1 << 16, FLAGS_OURS = 0x202 };
 
-/* What SIG_DFL does. */
+/* The effect of SIG_DFL. */
 enum signal_default { DEFAULT_END, DEFAULT_IGNORE, DEFAULT_STOP };
 
 static inline enum signal_default signal_default(unsigned number)
@@ -60,7 +60,7 @@ extern uint8_t context_restore_start[], context_restore_call[], context_restore_
 /* Blocks all signals, as long as nothing can fault. */
 void signal_hold_all(void);
 
-/* Is there one to deliver? */
+/* Is there a signal to deliver? */
 bool signal_is_ready(const struct thread *thread);
 
 /* The signals that the kernel should block now: while one is pending, all others. */
@@ -84,13 +84,14 @@ unsigned signal_kept_index(unsigned number);
 /* Is the address on the alternate stack, so that a further signal stays on it? */
 bool stack_is_used(const struct signal_stack *stack, uint64_t address);
 
-/* A context in which the runtime goes on at one of its own addresses, vector registers as at the start of a program. */
+/* Returns a context in which the runtime continues at one of its own addresses, with vector registers as at the start
+ * of a program. */
 struct signal_context context_at(void (*address)(void), uint64_t mask);
 
-/* Makes the kernel restore it; the signal stack stays. */
+/* Makes the kernel restore the context, with the thread's own signal stack. */
 _Noreturn void context_resume(const struct thread *thread, struct signal_context *context);
 
-/* The same, if no signal came before. Returns if one did: it waits. */
+/* The same, unless a signal has arrived before. In that case it returns, and the signal is pending. */
 void context_try_resume(const struct thread *thread, struct signal_context *context);
 
 /* Copies to the application's memory, even where the runtime protects its code. Returns false if it faults. */

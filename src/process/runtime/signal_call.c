@@ -139,8 +139,9 @@ static bool can_change(unsigned number)
   return !(SIGNAL_BIT(number) & SIGNALS_NEVER);
 }
 
-/* Signals that are ignored at the start stay ignored. One that comes while our handler is there is blocked, and is
- * dropped when the signal is ignored again. Where the kernel's own action stays, it is there already. */
+/* Signals that are ignored at the start stay ignored. Such a signal that arrives while our handler is installed is
+ * blocked, and is dropped when the signal is ignored again. Where the kernel's own action stays, it is already in
+ * place. */
 void signal_init(struct runtime *runtime, struct thread *thread)
 {
   thread->actions = &runtime->actions;

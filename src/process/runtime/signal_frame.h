@@ -51,7 +51,7 @@ _Static_assert(sizeof(struct signal_info) == 128 && sizeof(struct signal_context
 struct signal_pending {
   uint32_t number; /* 0: none */
   bool is_fault;   /* caused by an instruction of the application: it cannot be blocked or ignored */
-  bool is_trap;    /* a trap: it comes behind the instruction at state->rip */
+  bool is_trap;    /* a trap: it arrives after the instruction at state->rip */
   struct signal_info info;
   struct signal_context context; /* from the newest frame of the kernel, */
   uint32_t vector_size;          /* and the vector registers: the application's, until a handler or rt_sigreturn */

@@ -79,7 +79,7 @@ static uint32_t page_take_ended(const struct runtime *runtime)
 }
 
 /* Marks the pages of threads that were killed and could not announce their end. Threads of another PID namespace cannot
- * be asked for. */
+ * be checked. */
 static void pages_bury(struct runtime *runtime, uint32_t numbering)
 {
   for (uint32_t slot = 0; slot < PROCESS_THREADS; slot++) {
@@ -144,8 +144,7 @@ void thread_bury(struct runtime *runtime, uint32_t slot, uint32_t serial)
     page_end(runtime, page);
 }
 
-/* Without the scan of all pages if there is but one to find: under `lbr run` there are as many pages as there were
- * threads. */
+/* Scans all pages only if there is more than one to find: under `lbr run` there are as many as there were threads. */
 void thread_bury_all(struct runtime *runtime, uint32_t slot, bool is_alone)
 {
   uint32_t count = pages_count(runtime), process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);

@@ -5,10 +5,10 @@
  * process that executes the same program maps either of them privately at the same addresses, and continues with it as
  * a child of fork continues with the cache of its parent.
  *
- * That needs the same addresses, so that it works only without address randomisation. Units stay only if all their code
- * is of one module (module.c), or of modules that the dynamic linker maps before the program begins. A unit of a
- * library that this process has not mapped yet is in the index, but dispatch.c does not look for it before its address
- * can be executed.
+ * That needs the same addresses, so it works only without address randomisation. A snapshot keeps a unit only if all
+ * its code is in one module (module.c), or in modules that the dynamic linker maps before the program begins. A unit of
+ * a library that this process has not mapped yet is in the index, but dispatch.c does not look for it before its
+ * address can be executed.
  *
  * A snapshot is never changed once it is published, and never freed.
  */
@@ -127,7 +127,7 @@ static void piece_map(const struct piece *piece, int fd, uint64_t offset)
   kernel_call(__NR_madvise, piece->address, piece->size, MADV_DONTDUMP, 0, 0, 0);
 }
 
-/* The steps of the earlier process are read where they are. */
+/* Maps the steps of the earlier process, which stay where they are in the shared memory. */
 static bool steps_map(struct runtime *runtime, const struct snapshot *snapshot)
 {
   uint64_t start = (uint64_t)runtime->local, end = (uint64_t)(runtime->local + runtime->step_capacity);
@@ -143,7 +143,7 @@ static bool steps_map(struct runtime *runtime, const struct snapshot *snapshot)
   return true;
 }
 
-/* Returns the offset behind it. */
+/* Maps the memory of a snapshot. Returns the offset after it. */
 static uint64_t memory_map(const struct snapshot *snapshot, int fd, uint64_t offset)
 {
   offset += snapshot_header_size();
@@ -164,7 +164,8 @@ static void modules_take(struct runtime *runtime, const struct snapshot *snapsho
   }
 }
 
-/* The snapshot lies at this offset of the file. Returns false, and nothing has changed, if there is no room for it. */
+/* Continues with the snapshot at this offset of the file. Returns false, with nothing changed, if there is no room for
+ * it. */
 static bool inherit(struct runtime *runtime, const struct snapshot *snapshot, int fd, uint64_t offset)
 {
   if (!steps_map(runtime, snapshot) || !cache_reserve(runtime, &snapshot->pool))
@@ -199,8 +200,8 @@ static uint64_t *sum_of(const struct runtime *runtime, const struct process_snap
   return &process_sums(runtime->control)[slot - process_snapshots(runtime->control)];
 }
 
-/* The first process of a recording that uses a file checks it and copies its steps. If another file has taken its place
- * since, later processes do without, and the next snapshot takes its place. */
+/* The first process of a recording that uses a file checks it and copies its steps. If another file has replaced it
+ * since, later processes begin without a snapshot, and the next snapshot takes the slot. */
 static bool is_ready(struct runtime *runtime, const struct process_snapshot *slot, const struct stored *file)
 {
   if (slot)
@@ -238,7 +239,7 @@ void snapshot_use(struct runtime *runtime)
   uint32_t page = (uint32_t)value;
   if (!value)
     use_stored(runtime, NULL);
-  else if (page == PROCESS_SNAPSHOT_STORED && !use_stored(runtime, slot)) /* what this process leaves shall count */
+  else if (page == PROCESS_SNAPSHOT_STORED && !use_stored(runtime, slot)) /* free the slot for its own snapshot */
     __atomic_compare_exchange_n(&slot->value, &value, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
   else if (page < PROCESS_SNAPSHOTS_SIZE / PROCESS_PAGE)
     use_shared(runtime, page);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a process leaves for the next one that executes the same program: the files whose code it has translated
- * (module.c), and its cache, in the shared memory for processes of the same recording (snapshot.c, snapshot_take.c) and
- * in a file for later recordings (store.c). All functions need the lock, or are for the start.
+ * The data that a process leaves for the next one that executes the same program: the files whose code it has
+ * translated (module.c), and its cache, in the shared memory for processes of the same recording (snapshot.c,
+ * snapshot_take.c) and in a file for later recordings (store.c). All functions need the lock, or are for the start.
  */
 #ifndef PROCESS_RUNTIME_SNAPSHOT_H
 #define PROCESS_RUNTIME_SNAPSHOT_H
@@ -43,7 +43,7 @@ struct module_list {
   char paths[MODULE_PATHS]; /* each ends with 0 */
 };
 
-/* The open file. */
+/* Returns the identity of the open file. */
 struct file_identity file_identify(int fd);
 
 /* The file is mapped there from now on and can be executed. Units of an earlier process stay if they are of the same
@@ -83,7 +83,7 @@ void ways_save(const struct runtime *runtime, struct module_list *modules, struc
 /* The list lies at this offset of the file. Returns false if it cannot be mapped. */
 bool ways_map(struct runtime *runtime, int fd, uint64_t offset, uint64_t size);
 
-/* Puts those of a module that is mapped into the thread's tables. */
+/* Puts the ways of a mapped module into the thread's tables. */
 void ways_publish(struct thread *thread, const struct module *module);
 
 /* ---- the cache (snapshot.c) ---- */
@@ -97,7 +97,7 @@ enum { PIECES_MOST = 2048 };
 
 struct piece_list {
   uint32_t count;
-  bool is_full; /* there were more */
+  bool is_full; /* there were more pieces than fit */
   struct piece pieces[PIECES_MOST];
 };
 

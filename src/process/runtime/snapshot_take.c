@@ -8,8 +8,8 @@
 #include "process/runtime/store.h"
 
 enum {
-  UNITS_NEW = 16,      /* a new snapshot has at least so many new units, */
-  PART_NEW = 8,        /* and one for so many old ones */
+  UNITS_NEW = 16,      /* a new snapshot has at least this many new units, */
+  PART_NEW = 8,        /* and at least one for this many old ones */
   SIZE_MOST = 96 << 20 /* bytes: a larger snapshot takes more time than it saves */
 };
 
@@ -42,7 +42,7 @@ uint64_t pieces_size(const struct piece_list *pieces)
   return size;
 }
 
-/* What the runtime knows of the steps of all units. Their numbers grow from unit to unit. */
+/* Adds the runtime's private data about the steps of all units. Step numbers grow from unit to unit. */
 static void local_save(const struct runtime *runtime, struct piece_list *pieces)
 {
   for (uint32_t i = 0; i < runtime->pool->unit_count; i++) {
@@ -82,7 +82,7 @@ static struct snapshot *parts_map(uint64_t size)
 
 #define NO_PAGE UINT32_MAX
 
-/* Takes as many pages of the shared memory. Returns the first one, or NO_PAGE if there are not enough. */
+/* Takes pages of the shared memory for `size` bytes. Returns the first one, or NO_PAGE if there are not enough. */
 static uint32_t pages_take(const struct runtime *runtime, uint64_t size)
 {
   uint32_t used = __atomic_load_n(&runtime->control->snapshots_used, __ATOMIC_RELAXED);
@@ -167,7 +167,7 @@ static void write_out(struct thread *thread, struct process_snapshot *slot, cons
     store_write(runtime, parts);
 }
 
-/* Whether most units are of code in files. Those of code that the program has made itself are stale by now. */
+/* Whether most units come from code in files. Units of code that the program has generated are stale by now. */
 static bool is_useful(const struct runtime *runtime)
 {
   uint32_t stale = 0;

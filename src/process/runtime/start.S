@@ -19,7 +19,7 @@ _start:
   call runtime_main
   ud2
 
-/* Leaves a path: saves the application's registers, calls the dispatcher, and continues where it says. The
+/* Leaves a path: saves the application's registers, calls the dispatcher, and continues at state->resume. The
  * application's R11 is in the state already, because R11 has been the pointer into the log. */
 .macro leave name, dispatcher
 routine \name

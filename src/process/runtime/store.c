@@ -82,7 +82,7 @@ enum { NAME_MOST = PROCESS_STORE_PATH + 64 };
 
 /* ---- reading ---- */
 
-/* Is there one, and is this process still the user's? */
+/* Is there a store, and does this process still run as the user who may use it? */
 static bool has_store(const struct runtime *runtime)
 {
   const char *path = process_store_path(runtime->control);
@@ -91,7 +91,7 @@ static bool has_store(const struct runtime *runtime)
          (uint32_t)kernel_call(__NR_geteuid, 0, 0, 0, 0, 0, 0) == runtime->control->store_user;
 }
 
-/* Nobody else may have written it. */
+/* Whether only the user can have written the file. */
 static bool is_ours(const struct runtime *runtime, const struct stat *stat)
 {
   return (stat->st_mode & S_IFMT) == S_IFREG && !(stat->st_mode & 022) && stat->st_uid == runtime->control->store_user;
@@ -218,7 +218,7 @@ bool store_is_open(const struct runtime *runtime)
   return has_store(runtime) && runtime->number_next <= __atomic_load_n(&runtime->control->step_limit, __ATOMIC_SEQ_CST);
 }
 
-/* Writing more than the limit would kill the program. */
+/* Whether the file stays within the process's limit (RLIMIT_FSIZE): writing more would kill the program. */
 static bool is_within_limit(uint64_t size)
 {
   struct rlimit64 limit = {0};
@@ -284,7 +284,7 @@ static void steps_list(const struct runtime *runtime, struct piece_list *steps)
   }
 }
 
-/* Whether the file that is there has as many units. */
+/* Whether the existing file has as many units. */
 static bool is_stored(struct runtime *runtime)
 {
   struct stored file;
@@ -311,8 +311,8 @@ static void write_file(struct runtime *runtime, struct store_start *start, const
     kernel_call(__NR_unlink, (uint64_t)name_new, 0, 0, 0, 0, 0);
 }
 
-/* lbr sets the limit to 0, and then looks at the count: it sees a process that writes, or that process sees the limit.
- */
+/* Counts this process before it reads the limit. lbr sets the limit to 0 before it reads the count. So either lbr sees
+ * a process that writes, or that process sees the limit. */
 static bool announce(struct runtime *runtime)
 {
   __atomic_fetch_add(&runtime->control->stored, 1, __ATOMIC_SEQ_CST);

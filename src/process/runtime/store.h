@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * What a snapshot consists of, for snapshot.c, snapshot_take.c and store.c. All functions need the lock, or are for the
+ * The parts of a snapshot, for snapshot.c, snapshot_take.c and store.c. All functions need the lock, or are for the
  * start.
  */
 #ifndef PROCESS_RUNTIME_STORE_H
@@ -11,9 +11,10 @@
 
 #pragma GCC visibility push(hidden)
 
-/* What must be equal for a snapshot to be of use. All members are words, since they are compared and hashed as such. */
+/* The values that must be equal in the two processes for a snapshot to be usable. All members are words, since they are
+ * compared and hashed as such. */
 struct fit {
-  uint64_t magic, runtime; /* where the runtime lies: translated code leads there */
+  uint64_t magic, runtime; /* address of the runtime: translated code jumps there */
   uint64_t area_size;
   uint64_t units, places, index, local, pages, habits; /* addresses of the memory */
   struct file_identity file;                           /* the program's */
@@ -28,7 +29,7 @@ struct snapshot {
   struct page_counts pages;
   struct module_list modules;
   struct piece_list pieces;
-  uint64_t ways_size; /* bytes of the list of ways, behind the memory */
+  uint64_t ways_size; /* bytes of the list of ways, which follows the memory */
 };
 
 static inline uint64_t snapshot_header_size(void)
@@ -45,8 +46,8 @@ struct snapshot_parts {
   uint64_t size; /* bytes of all */
 };
 
-/* Maps a part of a file for a moment, far from where areas of the cache and the program's libraries will be; with all
- * rights, so that a file that cannot be executed shows here. Returns the kernel's result. */
+/* Maps a part of a file temporarily, far from where areas of the cache and the program's libraries will be. Maps it
+ * with all rights, so that the call fails for a file that cannot be executed. Returns the kernel's result. */
 int64_t snapshot_look(int fd, uint64_t offset, uint64_t size);
 
 struct fit snapshot_fit(const struct runtime *runtime);
@@ -56,11 +57,11 @@ bool snapshot_is_for(const struct runtime *runtime, const struct snapshot *snaps
 /* Can snapshots of the program be taken? It is a file that is known, at addresses that do not change. */
 bool snapshot_is_possible(const struct runtime *runtime);
 
-/* The program's slot; if it is for a snapshot to be written, a free one is taken. NULL: there is none. */
+/* Returns the program's slot. With `is_new`, takes a free one if it has none. NULL: there is none. */
 struct process_snapshot *snapshot_slot(const struct runtime *runtime, bool is_new);
 
-/* Puts the snapshot, which has so many units, into the slot. Other processes may do the same: the one with the most
- * units stays. Returns whether it is this one. */
+/* Puts the snapshot, which has `units` units, into the slot. Other processes may do the same: the snapshot with the
+ * most units stays. Returns whether it is this one. */
 bool snapshot_offer(struct process_snapshot *slot, uint32_t page, uint32_t units);
 
 static inline uint32_t snapshot_units(uint64_t value)
@@ -68,7 +69,7 @@ static inline uint32_t snapshot_units(uint64_t value)
   return (uint32_t)(value >> 32);
 }
 
-/* Where a snapshot that begins at this page lies in the shared memory. */
+/* Returns the offset in the shared memory of a snapshot that begins at this page. */
 static inline uint64_t snapshot_offset(const struct runtime *runtime, uint32_t page)
 {
   return process_snapshots_offset(runtime->control) + (uint64_t)page * PROCESS_PAGE;

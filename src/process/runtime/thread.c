@@ -239,7 +239,7 @@ int64_t thread_call_clone3(struct thread *thread, const uint64_t argument[6])
 }
 
 /* Whether no signal can come any more. A confined thread may not be allowed to block signals. Libraries block them
- * before they end a thread, except two that they use internally and do not send to it then. */
+ * before they end a thread, except two signals that they use internally and do not send to an ending thread. */
 static bool is_deaf(const struct thread *thread)
 {
   enum { SIGNAL_KILL = 9, SIGNAL_STOP = 19, SIGNAL_LIBRARY = 32 };
@@ -251,8 +251,8 @@ static bool is_deaf(const struct thread *thread)
   return true;
 }
 
-/* The region is free for others at once, unless a parent waits that will free it, or a signal may still come that needs
- * the stack in it. */
+/* The region becomes free at once, unless a waiting parent will free it, or a signal may still arrive that needs the
+ * stack in it. */
 _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group)
 {
   uint32_t kept;

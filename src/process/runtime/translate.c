@@ -7,7 +7,7 @@
  *   edge:     of the exit for which the unit is made: logs the step. Or the way for the indirect branch for which it is
  *             made: compares the target, logs the head
  *   entry:    the instructions; where the path can be left, a jump
- * and elsewhere, where it does not thin out what runs:
+ * and elsewhere, so that the code that runs stays dense:
  *   stubs:    of exits that were never taken: leave_direct, with the number of the step. Once taken, they go to an edge
  *   numbers:  return addresses, for PUSH
  */
@@ -18,7 +18,7 @@ struct limits {
   uint8_t instructions, steps;
 };
 
-enum { ENTRIES_LEAST = 256 }; /* logged for each unit: with fewer, translating costs more than what runs */
+enum { ENTRIES_LEAST = 256 }; /* logged for each unit: with fewer, translating the code costs more than running it */
 
 /* ---- the cold part ---- */
 
@@ -255,7 +255,7 @@ static struct limits limits_choose(const struct runtime *runtime)
   return (struct limits){24, 6};
 }
 
-/* Leaves the arrays as they are: to clear them would take longer than a short path. */
+/* Leaves the arrays uninitialised: clearing them would take longer than translating a short path. */
 static void translation_init(struct translation *translation, struct thread *thread, uint64_t address)
 {
   struct runtime *runtime = thread->runtime;

@@ -61,44 +61,44 @@ struct translation {
 
 /* ---- instruction.c ---- */
 
-/* The next instruction. Returns whether the path goes on. */
+/* Translates the next instruction. Returns whether the path continues. */
 bool translate_instruction(struct translation *translation);
 
-/* A step of the path: of the instruction at hand, from its address. */
+/* Adds a step to the path, from the address of the current instruction to `to`. */
 void translation_add_step(struct translation *translation, unsigned kind, unsigned flags, uint64_t to);
 
 /* The number that the last step will have. */
 uint32_t translation_last_number(const struct translation *translation);
 
-/* The translation of the instruction at hand begins at `code`; `spilled` is of enum place_spill. */
+/* The translation of the current instruction begins at `code`; `spilled` is of enum place_spill. */
 void translation_add_place(struct translation *translation, const uint8_t *code, unsigned spilled);
 
 /* The rel32 that the emitter has just written leads to a stub of the last step. */
 void translation_add_stub(struct translation *translation, bool is_open);
 
-/* Aligns the next instruction, whose last four bytes, behind `before` others, are patched while threads run it: they
- * must lie in one cache line of the processor. */
+/* Aligns the next instruction, whose last four bytes, after `before` others, are patched while threads run it: they
+ * must be in one cache line of the processor. */
 void translation_write_room(struct translation *translation, unsigned before);
 
-/* Before the unit is left: R11 is the log's pointer again. */
+/* Emits code, before the unit is left, that makes R11 the log's pointer again. */
 void translation_write_take(struct translation *translation);
 
-/* Leaves by the last step. */
+/* Emits the exit at the last step. */
 void translation_write_exit(struct translation *translation);
 
-/* The first: the path goes on at the address. The second: the current segment ends behind the current instruction. */
+/* The first: the path continues at the address. The second: the current segment ends after the current instruction. */
 void translation_begin_segment(struct translation *translation, uint64_t address);
 void translation_end_segment(struct translation *translation);
 
-/* Behind the instruction at hand: the next one, or the path is long enough. Returns whether it goes on. */
+/* Advances to the next instruction, or ends the path if it is long enough. Returns whether the path continues. */
 bool translation_next(struct translation *translation);
 
 /* ---- branch.c ---- */
 
-/* The branch at hand, whose bytes these are. Returns whether the path goes on. */
+/* Translates the current instruction, a branch with these bytes. Returns whether the path continues. */
 bool branch_write(struct translation *translation, const uint8_t *bytes);
 
-/* Copies INT n, INT3, UD2 and the like; if the application survives one, it goes on behind it. Returns false: the path
+/* Copies INT n, INT3, UD2 and the like; if the application survives one, it continues after it. Returns false: the path
  * ends. */
 bool branch_write_trap(struct translation *translation, const uint8_t *bytes);
 

@@ -60,7 +60,7 @@ bool ways_map(struct runtime *runtime, int fd, uint64_t offset, uint64_t size)
          !is_failure(kernel_map((uint64_t)runtime->ways, size, PROT_READ, MAP_PRIVATE | MAP_FIXED, fd, offset));
 }
 
-/* They lead to the pool that came with the snapshot, which is given up when it is full. */
+/* The ways lead to the pool that came with the snapshot, which is given up when it is full: they are then of no use. */
 void ways_publish(struct thread *thread, const struct module *module)
 {
   const struct way *way = thread->runtime->ways + module->way_first;
