@@ -86,7 +86,7 @@ static void control_fill(const struct process *process, const struct process_opt
     .magic = PROCESS_MAGIC,
     .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
     .options =
-      (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u) | processor_options(),
+      (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u) | processor_get()->options,
     .part_size = process->part_size,
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,

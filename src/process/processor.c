@@ -1,42 +1,50 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Which instructions the runtime's code can use on this processor.
+ * See processor.h. SDM vol. 2, CPUID; AMD APM vol. 3, appendix E.
  */
+#include "process/processor.h"
+
 #include <cpuid.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "process/processor.h"
 #include "process/shared.h"
 
-/* LOOP is one operation on AMD's processors from family 17h (Zen) on, and takes seven on Intel's: Agner Fog,
- * Instruction tables. */
-static bool is_loop_fast(void)
+/* LOOP is one operation on AMD's processors from family 17h (Zen) on, and seven on Intel's (Agner Fog, Instruction
+ * tables). */
+static bool is_loop_fast(const struct processor *processor)
 {
-  unsigned a = 0, b = 0, c = 0, d = 0;
-  char vendor[12];
+  bool is_amd = !memcmp(processor->vendor, "AuthenticAMD", sizeof(processor->vendor)) ||
+                !memcmp(processor->vendor, "HygonGenuine", sizeof(processor->vendor));
 
-  if (!__get_cpuid(0, &a, &b, &c, &d))
-    return false;
-  memcpy(vendor, &b, 4);
-  memcpy(vendor + 4, &d, 4);
-  memcpy(vendor + 8, &c, 4);
-  if (memcmp(vendor, "AuthenticAMD", 12) != 0 && memcmp(vendor, "HygonGenuine", 12) != 0)
-    return false;
-  return __get_cpuid(1, &a, &b, &c, &d) && (a >> 8 & 15) + (a >> 20 & 255) >= 0x17;
+  return is_amd && (processor->signature >> 8 & 15) + (processor->signature >> 20 & 255) >= 0x17;
 }
 
-static bool has_rorx(void)
+static struct processor processor_read(void)
 {
-  unsigned a = 0, b = 0, c = 0, d = 0;
+  struct processor processor = {0};
+  unsigned last, a, b, c, d;
 
-  return __get_cpuid_count(7, 0, &a, &b, &c, &d) && b & bit_BMI2;
+  __cpuid(0, last, b, c, d);
+  memcpy(processor.vendor, &b, 4);
+  memcpy(processor.vendor + 4, &d, 4);
+  memcpy(processor.vendor + 8, &c, 4);
+  __cpuid(1, processor.signature, b, c, d);
+  processor.features = (uint64_t)(c & ~bit_OSXSAVE) << 32 | d;
+  if (last >= 7)
+    __cpuid_count(7, 0, a, processor.more, c, d);
+  if (!getenv("LBR_PLAIN_CODE"))
+    processor.options =
+      (is_loop_fast(&processor) ? PROCESS_LOOP : 0u) | (processor.more & bit_BMI2 ? PROCESS_RORX : 0u);
+  return processor;
 }
 
-uint32_t processor_options(void)
+const struct processor *processor_get(void)
 {
-  if (getenv("LBR_PLAIN_CODE")) /* for tests: the code for processors that have neither */
-    return 0;
-  return (is_loop_fast() ? PROCESS_LOOP : 0u) | (has_rorx() ? PROCESS_RORX : 0u);
+  static struct processor processor;
+
+  if (!processor.signature)
+    processor = processor_read();
+  return &processor;
 }

@@ -7,7 +7,6 @@
  * uses only files whose numbers were given out before it began. When the numbers are used up, a new epoch begins, and
  * the files of the old one can no longer be used.
  */
-#include <cpuid.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -59,7 +58,7 @@ static uint64_t mix(uint64_t sum, uint64_t word)
 static uint64_t version(void)
 {
   uint64_t sum = 0, word = 0;
-  unsigned a = 0, b = 0, c = 0, d = 0;
+  const struct processor *processor = processor_get();
 
   for (const uint8_t *at = process_runtime; at < process_runtime_end; at += sizeof(word)) {
     size_t left = (size_t)(process_runtime_end - at);
@@ -68,11 +67,8 @@ static uint64_t version(void)
     memcpy(&word, at, left < sizeof(word) ? left : sizeof(word));
     sum = mix(sum, word);
   }
-  if (__get_cpuid(1, &a, &b, &c, &d))
-    sum = mix(mix(sum, a), (uint64_t)(c & ~bit_OSXSAVE) << 32 | d);
-  if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
-    sum = mix(sum, b);
-  return mix(sum, processor_options());
+  sum = mix(mix(sum, processor->signature), processor->features);
+  return mix(mix(sum, processor->more), processor->options);
 }
 
 void store_version(char *ret_name, size_t size)
