@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/base.h"
+#include "trace/sparse.h"
 #include "trace/writer.h"
 
 #define STEP_BYTES 32u         /* more than a step needs */
@@ -27,28 +28,13 @@ void lb_trace_writer_paths(struct lb_trace_writer *writer, lb_trace_step_lookup 
 
 void paths_done(struct writer_paths *paths)
 {
-  if (paths->capacity) {
-    munmap(paths->infos, paths->capacity * sizeof(*paths->infos));
-    munmap(paths->nexts, paths->capacity * sizeof(*paths->nexts));
-  }
+  sparse_free(paths->infos, paths->capacity * sizeof(*paths->infos));
+  sparse_free(paths->nexts, paths->capacity * sizeof(*paths->nexts));
   buffer_done(&paths->steps);
   buffer_done(&paths->links);
 }
 
 /* ---- what is known ---- */
-
-/* Grows a table that takes memory only where it was written to; the new part is zero. Returns NULL without memory; the
- * old table stays valid. */
-static void *sparse_grow(void *table, size_t old, size_t size)
-{
-  void *grown = old ? mremap(table, old, size, MREMAP_MAYMOVE)
-                    : mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-  if (grown == MAP_FAILED)
-    return NULL;
-  madvise(grown, size, MADV_HUGEPAGE); /* entries are read in random order */
-  return grown;
-}
 
 /* Makes room for numbers up to this one. If one table cannot grow, the other one is cut back. */
 static int infos_reserve(struct writer_paths *paths, uint32_t number)
@@ -68,6 +54,7 @@ static int infos_reserve(struct writer_paths *paths, uint32_t number)
   nexts = sparse_grow(paths->nexts, paths->capacity * sizeof(*nexts), capacity * sizeof(*nexts));
   if (!nexts) {
     munmap(infos + paths->capacity, (capacity - paths->capacity) * sizeof(*infos));
+    paths->infos = paths->capacity ? infos : NULL;
     return -ENOMEM;
   }
   paths->nexts = nexts;
