@@ -234,14 +234,27 @@ void copy_far(struct emitter *emitter, const struct code *code, const uint8_t *b
   emit_bytes(emitter, bytes + code->modrm_offset + 1, code->length - code->modrm_offset - 1u);
 }
 
+/* Loads RCX from a slot that the application reaches relative to RIP: in the same way, if it is in reach. */
+static void copy_slot(struct emitter *emitter, uint64_t slot, bool has_fs)
+{
+  enum { LENGTH = 7 }; /* without the prefix */
+  int64_t distance = (int64_t)(slot - ((uint64_t)emitter->at + LENGTH + has_fs));
+  bool is_near = distance < CACHE_REACH && distance > -CACHE_REACH;
+
+  if (!is_near)
+    emit_address(emitter, GPR_RCX, slot);
+  if (has_fs)
+    emit_byte(emitter, 0x64);
+  emit_bytes(emitter, (const uint8_t[]){0x48, 0x8B, is_near ? 0x0D : 0x09}, 3); /* mov slot(%rip) or (%rcx), %rcx */
+  if (is_near)
+    emit_u32(emitter, (uint32_t)distance);
+}
+
 /* FF /2 and FF /4 become 8B /r: a MOV of 64 bits into RCX with the same operand. Both ignore the prefixes F2 and F3. */
 void copy_target(struct emitter *emitter, const struct code *code, const uint8_t *bytes, uint64_t address)
 {
   if (code->is_rip_relative) {
-    emit_address(emitter, GPR_RCX, rip_target(code, bytes, address));
-    if (code->prefixes & CODE_FS)
-      emit_byte(emitter, 0x64);
-    emit_bytes(emitter, (const uint8_t[]){0x48, 0x8B, 0x09}, 3); /* mov (%rcx), %rcx */
+    copy_slot(emitter, rip_target(code, bytes, address), code->prefixes & CODE_FS);
     return;
   }
   if (code->prefixes & CODE_FS)
