@@ -10,7 +10,8 @@
 /* A stack with everything that it called. */
 struct whole {
   struct analysis_cost cost; /* inclusive */
-  bool is_wanted, is_within; /* its innermost function is wanted; one of its callers is */
+  bool is_wanted;            /* the innermost function matches the request */
+  bool is_within;            /* a caller of it matches the request */
 };
 
 static void wholes_add_up(const struct analysis_stacks *stacks, struct whole *wholes)

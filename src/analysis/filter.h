@@ -99,9 +99,10 @@ size_t analysis_filter_branches(struct analysis_filter *filter, const struct lb_
 bool analysis_filter_address(struct analysis_filter *filter, uint32_t space, uint64_t address);
 
 /* The same for counts by location, with a filter that is used for nothing else: addresses of `from` and `to` are then
- * those of the locations. The first asks if the file is one of the modules, the second if the location is in one of the
- * functions; both are true if the filter names none. A block is wanted if its first location meets both conditions: a
- * block is not a branch, so the other conditions do not apply to it. */
+ * those of the locations. analysis_filter_file returns whether the file is one of the filter's modules, and
+ * analysis_filter_function whether the location is in one of its functions. A filter without modules or without
+ * functions accepts all of them. analysis_filter_block tests only these two conditions, for the first location of the
+ * block: the other conditions are about branches. */
 bool analysis_filter_file(const struct analysis_filter *filter, uint32_t file);
 bool analysis_filter_function(struct analysis_filter *filter, const struct analysis_location *location);
 bool analysis_filter_block(struct analysis_filter *filter, const struct analysis_block *block);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Code that changes. The table records which units came from which page. A page that the application may write to is
- * protected once code in it is translated, and a write fault makes its units stale. For some pages protection does not
- * help, because the same memory is mapped at other addresses too, or because writes come again and again. The bytes of
- * their units are compared before each execution instead.
+ * protected once code in it is translated, and a write fault makes its units stale. Protection does not help if the
+ * same memory is mapped at other addresses too, and it costs too much if the application writes to the page often. The
+ * runtime then compares the bytes of a unit each time before it executes the unit.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>

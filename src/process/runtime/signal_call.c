@@ -139,9 +139,9 @@ static bool can_change(unsigned number)
   return !(SIGNAL_BIT(number) & SIGNALS_NEVER);
 }
 
-/* Signals that are ignored at the start stay ignored. Such a signal that arrives while our handler is installed is
- * blocked, and is dropped when the signal is ignored again. Where the kernel's own action stays, it is already in
- * place. */
+/* Installs our handler for each signal that needs it, unless the program starts with the signal ignored. To learn that,
+ * the function installs the handler first, with all signals blocked, and then restores SIG_IGN: the kernel drops a
+ * signal that arrived in between. A signal whose action stays the kernel's needs nothing. */
 void signal_init(struct runtime *runtime, struct thread *thread)
 {
   thread->actions = &runtime->actions;
