@@ -29,7 +29,7 @@ fi
       echo "$folder/cases/$program-static $name"
     done
   done <<'END'
-code protect in-place two-mappings by-kernel ahead loop replaced moved taken-away dropped trampolines boundary
+code protect in-place two-mappings by-kernel ahead loop replaced moved taken-away dropped trampolines boundary called few-phases
 death abort jump-to-data in-handler reported bad-return
 fault memory string bus registers illegal breakpoint privileged jump noncanonical float trap-flag
 process fork deep-forks

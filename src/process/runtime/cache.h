@@ -273,7 +273,7 @@ enum page_level {
 /* With the lock held. */
 int page_init(struct runtime *runtime);                                                    /* returns 0 or -errno */
 unsigned page_level(struct runtime *runtime, const struct range *range, uint64_t address); /* enum page_level */
-void page_protect(struct runtime *runtime, const struct range *range, uint64_t address);   /* before it is translated */
+void page_protect(struct runtime *runtime, const struct range *range, uint64_t address); /* before its level is asked */
 void page_add_unit(struct runtime *runtime, uint64_t page, uint32_t unit);
 void page_drop(struct runtime *runtime, uint64_t start, uint64_t end); /* makes all units with code from there stale */
 bool page_release_all(struct runtime *runtime); /* lifts all protection by the runtime; returns whether there was any */
@@ -293,6 +293,10 @@ void page_save(const struct runtime *runtime, struct piece_list *pieces);
 void page_hide_protection(struct runtime *runtime, bool is_hidden);
 struct page_counts page_counts(const struct runtime *runtime);
 void page_inherit(struct runtime *runtime, const struct page_counts *counts);
+
+/* The bytes of a checked unit were compared. If they have been the same often enough, the pages that the unit is on
+ * become steady again; the unit is stale then. */
+void page_compared(struct runtime *runtime, const struct unit *unit, bool is_same);
 
 /* A write fault in a page that holds translated code and is protected for that reason. Returns true if it was one: the
  * write must be repeated. Takes the lock. */

@@ -10,12 +10,10 @@
 enum { FLAG_RESUME = 1 << 16 }; /* RF, which faults set in the flags that they save */
 
 /* Whether the bytes of a checked unit are still the same. */
-static bool is_good(struct thread *thread, const struct unit *unit)
+static bool is_same(struct thread *thread, const struct unit *unit)
 {
   uint8_t now[256];
 
-  if (!unit->is_checked)
-    return true;
   for (uint32_t at = 0; at < unit->byte_count; at += sizeof(now)) {
     uint32_t size = unit->byte_count - at < sizeof(now) ? unit->byte_count - at : sizeof(now);
 
@@ -26,6 +24,16 @@ static bool is_good(struct thread *thread, const struct unit *unit)
         return false;
   }
   return true;
+}
+
+/* Whether the unit can be entered. */
+static bool is_good(struct thread *thread, struct unit *unit)
+{
+  if (!unit->is_checked)
+    return true;
+  bool is_unchanged = is_same(thread, unit);
+  page_compared(thread->runtime, unit, is_unchanged);
+  return is_unchanged && !unit->is_stale;
 }
 
 /* Takes the lock. An age may have ended since. */

@@ -84,6 +84,12 @@ static bool write_cut(struct translation *translation)
   return false;
 }
 
+/* A unit that is checked has at most COPY_MOST bytes. */
+static bool is_copy_full(const struct translation *translation)
+{
+  return translation->level != PAGE_STEADY && translation->address - translation->start > COPY_MOST - 16;
+}
+
 /* A long path ends after its next branch, where straight-line code ends in any case. A very long path ends at once. */
 bool translation_next(struct translation *translation)
 {
@@ -94,7 +100,7 @@ bool translation_next(struct translation *translation)
   translation_end_segment(translation);
   translation->address += translation->code.length;
   if (translation->level == PAGE_WILD || (is_long && translation->code.flow != CODE_PLAIN) ||
-      translation->count >= INSTRUCTIONS_MOST)
+      translation->count >= INSTRUCTIONS_MOST || is_copy_full(translation))
     return write_cut(translation);
   return true;
 }
@@ -136,27 +142,73 @@ static void write_first(struct translation *translation)
     emit_bytes(&translation->emitter, (const uint8_t[]){0x66, 0x90}, 2);
 }
 
+/* Protects the pages that the next instruction may be on, and returns the stricter of their levels: enum page_level. */
+static unsigned level_at(struct translation *translation, uint64_t end)
+{
+  struct runtime *runtime = translation->runtime;
+  uint64_t first = translation->address, last = first + 15 < end ? first + 15 : first;
+
+  for (unsigned i = 0; i < 2; i++) {
+    uint64_t at = i ? last : first;
+
+    if (page_down(at) != translation->page)
+      page_protect(runtime, translation->range, at);
+    translation->page = page_down(at);
+  }
+  unsigned level = page_level(runtime, translation->range, first);
+  unsigned level_last = page_level(runtime, translation->range, last);
+  return level > level_last ? level : level_last;
+}
+
+/* Copies code that another thread may change at the same time. Changes of aligned words are seen whole or not at all,
+ * as by the processor. */
+static void copy_code(uint8_t *to, uint64_t from, uint64_t size)
+{
+  uint64_t word = 0;
+
+  for (uint64_t i = 0; i < size; i++) {
+    unsigned byte = (from + i) % 8;
+
+    if (i == 0 || byte == 0)
+      word = *(const volatile uint64_t *)(from + i - byte);
+    to[i] = (uint8_t)(word >> 8 * byte);
+  }
+}
+
+/* Decodes the next instruction, whose code ends at `end` at the latest. Code that may change is copied first, and from
+ * the next page only what is needed. Returns its bytes; NULL: they are invalid. */
+static const uint8_t *decode(struct translation *translation, uint64_t end)
+{
+  uint64_t address = translation->address, most = end - address < 15 ? end - address : 15;
+  struct code *code = &translation->code;
+
+  if (translation->level == PAGE_STEADY)
+    return code_decode((const uint8_t *)address, most, code) ? (const uint8_t *)address : NULL;
+  uint8_t *bytes = translation->copy + (address - translation->start);
+  uint64_t in_page = PROCESS_PAGE - address % PROCESS_PAGE, size = in_page < most ? in_page : most;
+  copy_code(bytes, address, size);
+  if (code_decode(bytes, size, code))
+    return bytes;
+  copy_code(bytes + size, address + size, most - size);
+  return size < most && code_decode(bytes, most, code) ? bytes : NULL;
+}
+
 bool translate_instruction(struct translation *translation)
 {
   uint64_t address = translation->address;
-  const uint8_t *bytes = (const uint8_t *)address;
   uint64_t end = translation->limit < translation->range->end ? translation->limit : translation->range->end;
 
   if (address >= end)
     return write_cut(translation);
-  unsigned level = page_level(translation->runtime, translation->range, address + 15 < end ? address + 15 : address);
+  unsigned level = level_at(translation, end);
   if (level > translation->level && translation->count)
     return write_cut(translation);
   if (level > translation->level)
     translation->level = level;
   translation->count++;
-  if (address % PROCESS_PAGE < 16 || translation->count == 1) /* it may be the first instruction in its page */
-    page_protect(translation->runtime, translation->range, address);
-  if (address % PROCESS_PAGE > PROCESS_PAGE - 16 && address + 16 < end)
-    page_protect(translation->runtime, translation->range, address + 16);
-  struct code *code = &translation->code;
-  bool is_good = code_decode(bytes, end - address < 15 ? end - address : 15, code);
-  if (!is_good || (code->flow != CODE_PLAIN && code->prefixes & CODE_LOCK)) /* no branch may have a LOCK prefix */
+  const struct code *code = &translation->code;
+  const uint8_t *bytes = decode(translation, end);
+  if (!bytes || (code->flow != CODE_PLAIN && code->prefixes & CODE_LOCK)) /* no branch may have a LOCK prefix */
     return write_bad_bytes(translation);
   if (!translation->uses_r11 && copy_uses_r11(code, bytes)) {
     translation->wants_r11 = translation->count <= R11_EARLY;

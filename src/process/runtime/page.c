@@ -3,7 +3,8 @@
  * Code that changes. The table records which units came from which page. A page that the application may write to is
  * protected once code in it is translated, and a write fault makes its units stale. Protection does not help if the
  * same memory is mapped at other addresses too, and it costs too much if the application writes to the page often. The
- * runtime then compares the bytes of a unit each time before it executes the unit.
+ * runtime then compares the bytes of a unit each time before it executes the unit. If the comparisons of a page have
+ * found no change for some time, the page is protected again.
  */
 #include <asm/unistd.h>
 #include <linux/mman.h>
@@ -15,7 +16,9 @@ enum {
   PAGES_LEAST = 1 << 9, /* and at first */
   NODES = 1 << 23,      /* units of a pool on pages */
   PROTECTED_MOST = 4096,
-  FAULTS_MOST = 16, /* write faults before the bytes of a page are compared instead */
+  FAULTS_MOST = 16,  /* write faults before the bytes of a page are compared instead */
+  SAME_LEAST = 2000, /* comparisons without a change before the page is protected again, at first; */
+  SETTLED_MOST = 3,  /* twice as many after each time, this often */
 };
 
 struct page {
@@ -25,7 +28,8 @@ struct page {
   uint8_t level;              /* enum page_level */
   uint8_t faults;
   uint8_t is_protected;
-  uint8_t unused;
+  uint8_t settled; /* how often it was protected again, at most SETTLED_MOST */
+  uint32_t same;   /* comparisons since the last change that one of them has found */
 };
 
 struct page_node {
@@ -221,6 +225,7 @@ void page_protect(struct runtime *runtime, const struct range *range, uint64_t a
   table->protected_pages[table->protected_count++] = page->address;
 }
 
+/* Makes the units of the page stale. */
 static void page_forget(struct runtime *runtime, struct page *page)
 {
   for (unsigned pool = 0; pool < CACHE_POOLS; pool++) {
@@ -311,7 +316,8 @@ static void page_reset(struct runtime *runtime, struct page *page)
 {
   page_forget(runtime, page);
   page->level = PAGE_STEADY;
-  page->faults = 0;
+  page->faults = page->settled = 0;
+  page->same = 0;
 }
 
 /* The code of a unit is on few pages, one of which is that of its first instruction. */
@@ -367,6 +373,32 @@ void page_inherit(struct runtime *runtime, const struct page_counts *counts)
   table->slots = counts->slots;
   table->page_count = counts->page_count;
   table->page_most = counts->page_most;
+}
+
+/* ---- comparisons ---- */
+
+/* Pages of shared mappings are not among those that have this level, so that they never settle. */
+static void page_settle(struct runtime *runtime, struct page *page)
+{
+  if (page->level != PAGE_CHECKED || ++page->same < (uint32_t)SAME_LEAST << page->settled)
+    return;
+  page->level = PAGE_STEADY;
+  page->faults = 0;
+  page->same = 0;
+  page->settled += page->settled < SETTLED_MOST;
+  page_forget(runtime, page);
+}
+
+void page_compared(struct runtime *runtime, const struct unit *unit, bool is_same)
+{
+  for (uint64_t at = page_down(unit->address); at < unit->address + unit->byte_count; at += PROCESS_PAGE) {
+    struct page *page = page_slot(runtime, at);
+
+    if (is_same)
+      page_settle(runtime, page);
+    else
+      page->same = 0;
+  }
 }
 
 /* ---- faults ---- */

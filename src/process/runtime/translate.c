@@ -88,9 +88,10 @@ static void note_code(const struct translation *translation)
     return;
   for (unsigned i = 0; i < translation->segment_count; i++) {
     const struct range *segment = &translation->segments[i];
+    const void *bytes = translation->level == PAGE_STEADY ? (const void *)segment->start : translation->copy;
 
-    note_put(translation->runtime, NOTE_CODE, translation->runtime->space, segment->start, segment->end, 0,
-             (const void *)segment->start, (uint32_t)(segment->end - segment->start));
+    note_put(translation->runtime, NOTE_CODE, translation->runtime->space, segment->start, segment->end, 0, bytes,
+             (uint32_t)(segment->end - segment->start));
   }
 }
 
@@ -100,7 +101,8 @@ static uint32_t first_place(const struct runtime *runtime)
   return (uint32_t)(runtime->pool - runtime->pools) * CACHE_PLACES + runtime->pool->place_count;
 }
 
-/* The bytes to compare with are stored in the array of places, which has the same lifetime. */
+/* The bytes to compare with are those that were translated. They are stored in the array of places, which has the same
+ * lifetime. */
 static void keep_bytes(struct translation *translation, struct unit *unit)
 {
   struct runtime *runtime = translation->runtime;
@@ -109,7 +111,7 @@ static void keep_bytes(struct translation *translation, struct unit *unit)
   if (translation->level == PAGE_STEADY)
     return;
   uint8_t *bytes = (uint8_t *)(runtime->places + first_place(runtime));
-  memcpy(bytes, (const void *)translation->start, size);
+  memcpy(bytes, translation->copy, size);
   runtime->pool->place_count += (uint32_t)(size + sizeof(struct place) - 1) / sizeof(struct place);
   unit->is_checked = 1;
   unit->bytes = bytes;
@@ -179,6 +181,7 @@ static void translation_begin(struct translation *translation, struct area *area
     runtime->local[translation->head + i].site = NULL;
   translation->number_count = translation->depth = translation->segment_count = translation->place_count = 0;
   translation->turns = 0;
+  translation->page = 0;
 }
 
 /* Finds an exit that leads back to the head. Returns 0 if there is none. */

@@ -15,6 +15,7 @@ enum {
   NUMBERS_MOST = 2 * STEPS_MOST,
   DEPTH_MOST = 8,     /* calls in a path that have not returned */
   FOLLOWED_MOST = 16, /* branches that the path follows */
+  COPY_MOST = 512,    /* bytes of code that a unit which is checked may have */
 };
 
 /* A site that jumps to a stub, and a site that refers to a number in the cold part. */
@@ -44,6 +45,7 @@ struct translation {
   const struct range *range;
   uint64_t start, address;  /* of the path, of the next instruction */
   uint64_t limit;           /* code that cannot be read begins here */
+  uint64_t page;            /* the last page that was protected, if it could be */
   unsigned level;           /* enum page_level */
   bool uses_r11, wants_r11; /* the unit uses R11 for the application; it turned out that it should */
   struct code code;         /* of the instruction */
@@ -57,6 +59,7 @@ struct translation {
   struct range segments[FOLLOWED_MOST + 1]; /* pieces of the application's code */
   struct place *places;
   unsigned place_count;
+  uint8_t copy[COPY_MOST + 16]; /* of code that may change meanwhile: the bytes that are translated */
 };
 
 /* ---- instruction.c ---- */

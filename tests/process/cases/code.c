@@ -304,6 +304,80 @@ static int often(void)
   return 0;
 }
 
+/* call `to`; ret */
+static void call_write(unsigned char *place, const unsigned char *to)
+{
+  int distance = (int)(to - (place + 5));
+  place[0] = 0xE8;
+  memcpy(place + 1, &distance, sizeof(distance));
+  place[5] = 0xC3;
+}
+
+/* A function that is only called from another page, where nothing else was executed before. */
+static int called(void)
+{
+  unsigned char *pages =
+    mmap(NULL, (size_t)2 * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned char *function = pages + PAGE + PAGE / 2;
+  unsigned sum = 0;
+  call_write(pages, function);
+  for (unsigned i = 0; i < 10; i++) {
+    code_write(function, i * 1000);
+    sum = sum * 3 + call(pages, i);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* Functions in so many pages that not each of them can be watched. */
+static int many_pages(void)
+{
+  enum { PAGES = 20000, FIRST = 1000 };
+  unsigned char *pages =
+    mmap(NULL, (size_t)PAGES * PAGE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  unsigned sum = 0;
+  for (unsigned i = 0; i < PAGES; i++)
+    code_write(pages + (size_t)i * PAGE, i);
+  for (unsigned i = 0; i < PAGES; i++)
+    sum = sum * 3 + call(pages + (size_t)i * PAGE, 1);
+  for (unsigned i = FIRST; i < PAGES; i += FIRST - 1) {
+    code_write(pages + (size_t)i * PAGE, i + 1);
+    sum = sum * 3 + call(pages + (size_t)i * PAGE, 1);
+  }
+  say("%u\n", sum);
+  return 0;
+}
+
+/* Phases in which a page is written to often, and longer ones in which it is not. */
+static unsigned phases_sum(unsigned count, unsigned calls)
+{
+  unsigned char *page = page_map(PROT_READ | PROT_WRITE | PROT_EXEC);
+  unsigned sum = 0;
+  code_write(page, 0);
+  code_write(page + 64, 7);
+  for (unsigned i = 0; i < count; i++) {
+    for (unsigned j = 0; j < 40; j++) {
+      page[1] = (unsigned char)(i + j);
+      sum = sum * 3 + call(page, j);
+    }
+    for (unsigned j = 0; j < calls; j++)
+      sum = sum * 3 + call(page + j % 2 * 64, j);
+  }
+  return sum;
+}
+
+static int phases(void)
+{
+  say("%u\n", phases_sum(12, 20000));
+  return 0;
+}
+
+static int few_phases(void)
+{
+  say("%u\n", phases_sum(2, 2500));
+  return 0;
+}
+
 /* ---- changed by others ---- */
 
 struct exchange {
@@ -431,6 +505,62 @@ static int by_crowd(void)
   return 0;
 }
 
+/* A thread changes the target of a call, whose four bytes are aligned, while another one executes it, as compilers of
+ * virtual machines do: a call that begins after the change goes to the new target, and none goes anywhere else. */
+enum { PATCH_SIZE = 64 << 20, PATCH_NEAR = 0x1000, PATCH_FAR = 0x2345670, PATCHES = 20000 };
+
+struct patch {
+  unsigned char *code;
+  volatile unsigned begun, done; /* changes; an even number: the near target */
+  volatile unsigned calls;
+};
+
+static void *patch_write(void *argument)
+{
+  struct patch *patch = argument;
+  volatile int *distance = (volatile int *)(void *)(patch->code + 4);
+  for (unsigned i = 1; i <= PATCHES; i++) {
+    patch->begun = i;
+    __sync_synchronize();
+    *distance = (i % 2 ? PATCH_FAR : PATCH_NEAR) - 8;
+    __sync_synchronize();
+    patch->done = i;
+    for (volatile unsigned delay = i * 2654435761u >> 20; delay; delay--) /* up to some microseconds, at random */
+      ;
+    for (unsigned calls = patch->calls; i % 2 && patch->calls - calls < 2;)
+      sched_yield();
+  }
+  return NULL;
+}
+
+static int patched(void)
+{
+  pthread_t thread;
+  struct patch patch = {0};
+  unsigned wrong = 0;
+  patch.code =
+    mmap(NULL, PATCH_SIZE, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  code_write(patch.code + PATCH_NEAR, 0);
+  code_write(patch.code + PATCH_FAR, 1);
+  memset(patch.code, 0x90, 3);
+  call_write(patch.code + 3, patch.code + PATCH_NEAR);
+  for (unsigned i = 0; i < 40; i++) { /* so many changes that one more is nothing special */
+    patch.code[PAGE / 2] = (unsigned char)i;
+    wrong += call(patch.code, 0) != 0;
+  }
+  pthread_create(&thread, NULL, patch_write, &patch);
+  while (patch.done < PATCHES) {
+    unsigned done = patch.done;
+    serialize();
+    unsigned result = call(patch.code, 0);
+    wrong += result > 1 || (patch.begun == done && result != done % 2);
+    patch.calls++;
+  }
+  pthread_join(thread, NULL);
+  say("wrong %u\n", wrong);
+  return 0;
+}
+
 static const struct test_case cases[] = {
   {"protect", protect},
   {"in-place", in_place},
@@ -447,9 +577,14 @@ static const struct test_case cases[] = {
   {"boundary", boundary},
   {"many", many},
   {"often", often},
+  {"called", called},
+  {"many-pages", many_pages},
+  {"phases", phases},
+  {"few-phases", few_phases},
   {"by-thread", by_thread},
   {"by-process", by_process},
   {"by-crowd", by_crowd},
+  {"patched", patched},
 };
 
 int main(int argc, char **argv)
