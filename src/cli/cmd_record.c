@@ -4,6 +4,7 @@
  */
 #include <argp.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -63,9 +64,11 @@ static bool progress_show(const struct record_session *session, bool is_over)
 
 /* ---- the command line ---- */
 
-enum { KEY_RING = 0x100, KEY_PERIOD, KEY_KIND };
+enum { KEY_RING = 0x100, KEY_PERIOD, KEY_KIND, KEY_FOR };
 
 static const struct argp_option options[] = {
+  ATTACH_OPTIONS,
+  {"for", KEY_FOR, "TIME", 0, "With -p: record for this time, such as 10s, 500ms or 5m (default: until Ctrl-C)", 0},
   PROGRAM_OPTIONS,
   {"period", KEY_PERIOD, "N", 0, "With --source lbr: take a sample every N branches (default: 1000003)", 0},
   {"kind", KEY_KIND, "LIST", 0, "With --source lbr: record only branches of these kinds, as for 'lbr script'", 0},
@@ -96,6 +99,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_RING:
     arguments->ring = option_size("--ring", argument, RING_LEAST, RING_MOST, state);
     return 0;
+  case 'p':
+    attach_option(argument, &arguments->attached, state);
+    return 0;
+  case KEY_FOR:
+    arguments->seconds = option_seconds("--for", argument, state);
+    return 0;
   case KEY_PERIOD:
     arguments->period = source_option_period(argument, state);
     return 0;
@@ -106,8 +115,14 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->output = line->shared.output;
     arguments->limit = line->shared.limit;
     arguments->is_quiet = cli_is_quiet();
-    if (!arguments->program || !*arguments->program[0])
-      argp_error(state, "name a program");
+    if (arguments->attached.count && arguments->program)
+      argp_error(state, "-p attaches to processes that run already: a program cannot be named with it");
+    if (!arguments->attached.count && (!arguments->program || !*arguments->program[0]))
+      argp_error(state, "name a program, or a process with -p");
+    if (arguments->seconds > 0 && !arguments->attached.count)
+      argp_error(state, "--for is for processes that are named with -p");
+    if (arguments->attached.count && arguments->source != SOURCE_SOFTWARE)
+      argp_error(state, "-p is for --source software");
     if ((arguments->period || arguments->kinds) && arguments->source != SOURCE_LBR)
       argp_error(state, "--period and --kind are for --source lbr");
     return 0;
@@ -119,7 +134,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 const struct argp record_argp = {
   .options = options,
   .parser = option_parse,
-  .args_doc = "[--] PROGRAM [ARGUMENT...]",
+  .args_doc = "[--] PROGRAM [ARGUMENT...]\n-p PID[,PID...]",
   .doc =
     "Run a program and write every branch of it, of its threads and of the processes that it starts to a trace. 'lbr report', 'lbr script' and other commands read the trace.\vExit status: that of the program; if a signal kills it, lbr dies by the same signal. 125 if lbr itself fails, 126 if the program cannot be executed, 127 if it is not found, 2 for a usage error.",
   .children = children,
@@ -137,5 +152,7 @@ int cmd_record(int argc, char **argv)
   if (!source_choice_settle(&arguments.source, arguments.is_quiet))
     return PROGRAM_FAILURE;
   arguments.progress = !arguments.is_quiet && isatty(STDERR_FILENO) ? progress_show : NULL;
-  return record_run(&arguments);
+  int status = arguments.attached.count ? record_attach(&arguments) : record_run(&arguments);
+  free(arguments.attached.processes);
+  return status;
 }

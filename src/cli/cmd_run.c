@@ -3,6 +3,7 @@
  * lbr run: runs a program and, when it dies, shows the last branches that it took. The program keeps its terminal, its
  * environment, its exit status and its core dump.
  */
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/base.h"
@@ -37,10 +38,13 @@ int cmd_run(int argc, char **argv)
   status = PROGRAM_FAILURE;
   if (run_page_open(&page, &show) >= 0) {
     session->reporter = run_page_reporter(&page);
-    relay_start(arguments.signal);
-    status = run_session_run(session);
+    bool is_attached = arguments.attached.count;
+
+    relay_start(is_attached && !arguments.signal ? SIGUSR2 : arguments.signal);
+    status = is_attached ? run_attach(session) : run_session_run(session);
   }
   run_source_free(session->source);
   free(session);
+  free(arguments.attached.processes);
   return status;
 }

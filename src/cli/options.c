@@ -5,6 +5,7 @@
 #include "cli/options.h"
 
 #include <ctype.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +104,22 @@ uint64_t option_size(const char *name, const char *argument, uint64_t least, uin
     argp_error(state, "%s wants a size from %s to %s, with a suffix K, M, G or T such as 64M, not '%s'", name,
                size_word(least, low), size_word(most, high), argument);
   return size;
+}
+
+double option_seconds(const char *name, const char *argument, struct argp_state *state)
+{
+  static const struct {
+    const char *suffix;
+    double seconds;
+  } units[] = {{"", 1}, {"s", 1}, {"ms", 1e-3}, {"us", 1e-6}, {"m", 60}, {"h", 3600}};
+  char *end;
+  double value = strtod(argument, &end);
+
+  for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+    if (end != argument && isfinite(value) && value > 0 && value < 1e9 && !strcmp(end, units[i].suffix))
+      return value * units[i].seconds;
+  argp_error(state, "%s wants a time, such as 10s, 500ms or 5m, not '%s'", name, argument);
+  return 0;
 }
 
 void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state)

@@ -76,6 +76,9 @@ uint64_t option_rows(const char *name, const char *argument, struct argp_state *
 /* A size in bytes: digits, and K, M, G or T for powers of 1024. */
 uint64_t option_size(const char *name, const char *argument, uint64_t least, uint64_t most, struct argp_state *state);
 
+/* A time, as seconds: a number with a suffix ms, s, m or h, without one in seconds. */
+double option_seconds(const char *name, const char *argument, struct argp_state *state);
+
 /* "A..B", "A.." or "..B": numbers of branches for --between; a missing side is unchanged. */
 void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state);
 

@@ -18,6 +18,13 @@ enum {
   KEY_PROGRAM_SOURCE
 };
 
+/* Rows for commands that also attach to processes that run already. */
+#define ATTACH_OPTIONS                                                                                                 \
+  {                                                                                                                    \
+    "pid", 'p', "PID[,PID...]", 0,                                                                                     \
+      "Attach to these processes instead of starting a program, and leave them at the end", 0                          \
+  }
+
 /* Rows of a struct argp_option[]. */
 #define PROGRAM_OPTIONS                                                                                                \
   {"no-follow", KEY_PROGRAM_NO_FOLLOW, NULL, 0, "Do not record the child processes of the program", 0},                \
@@ -41,6 +48,9 @@ struct program_options {
   enum source_kind *source;
   char ***program; /* the rest of the command line */
 };
+
+/* The list of -p. */
+void attach_option(char *argument, struct attach_list *list, struct argp_state *state);
 
 /* Returns 0, or ARGP_ERR_UNKNOWN for another key. */
 error_t program_option_parse(int key, char *argument, const struct program_options *options, struct argp_state *state);

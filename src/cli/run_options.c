@@ -30,6 +30,7 @@ enum {
   KEY_FILTER,
   KEY_LAST,
   KEY_GDB,
+  KEY_SNAPSHOT,
 };
 
 static const struct argp_option options[] = {
@@ -57,7 +58,9 @@ static const struct argp_option options[] = {
   {"on-signal", KEY_ON_SIGNAL, "SIG", 0, "Report also when lbr gets this signal; the program runs on", 0},
   {"timeout", KEY_TIMEOUT, "SECONDS", 0,
    "End the program after this time: with SIGTERM, and two seconds later with SIGKILL", 0},
+  {"snapshot", KEY_SNAPSHOT, NULL, 0, "With -p: report on the running process once, and leave it", 0},
   {NULL, 0, NULL, 0, "Program:", 3},
+  ATTACH_OPTIONS,
   PROGRAM_OPTIONS,
   {0},
 };
@@ -119,8 +122,14 @@ static void arguments_check(const struct run_line *line, struct argp_state *stat
   enum report_format format = line->show->format;
   bool is_windbg = format == REPORT_WINDBG || format == REPORT_WINDBG_OLD;
 
-  if (!arguments->program)
-    argp_error(state, "name a program");
+  if (arguments->attached.count && arguments->program)
+    argp_error(state, "-p attaches to processes that run already: a program cannot be named with it");
+  if (!arguments->attached.count && !arguments->program)
+    argp_error(state, "name a program, or a process with -p");
+  if (arguments->is_snapshot && !arguments->attached.count)
+    argp_error(state, "--snapshot is for processes that are named with -p");
+  if (arguments->attached.count && (arguments->is_gdb || arguments->source != SOURCE_SOFTWARE))
+    argp_error(state, "-p is for --source software, without --gdb");
   if (is_windbg && !arguments->cpu)
     argp_error(state, "--format %s shows the LBR of a processor: name one with --cpu", report_format_name(format));
   if (arguments->filter && !arguments->cpu)
@@ -177,6 +186,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_TIMEOUT:
     arguments->timeout = seconds_option(argument, state);
     return 0;
+  case 'p':
+    attach_option(argument, &arguments->attached, state);
+    return 0;
+  case KEY_SNAPSHOT:
+    arguments->is_snapshot = true;
+    return 0;
   case KEY_GDB:
     if (argument && !gdb_listen_is_place(argument))
       argp_error(state, "--gdb takes a port number or unix:PATH, not '%s'", argument);
@@ -195,7 +210,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
 const struct argp run_argp = {
   .options = options,
   .parser = option_parse,
-  .args_doc = "[--] PROGRAM [ARGUMENT...]",
+  .args_doc = "[--] PROGRAM [ARGUMENT...]\n-p PID[,PID...]",
   .doc =
     "Run a program. When a signal kills it or a process that it started, show where and why, the call stack (rebuilt from its branches) and the last branches that it took. Reports go to standard error.\vExit status: that of the program; if a signal kills it, lbr dies by the same signal. 125 if lbr itself fails, 126 if the program cannot be executed, 127 if it is not found, 2 for a usage error.",
   .children = children,

@@ -313,7 +313,7 @@ static void serve_own(struct held *held)
 void gdb_debug_dead(struct run_session *session, const struct process_thread *thread)
 {
   struct held held = {.thread = thread, .memory = -1};
-  int r = process_is_ours(thread->process) ? 0 : -ESRCH;
+  int r = process_is_ours(&session->process, thread->process) ? 0 : -ESRCH;
 
   if (r >= 0) {
     kill((pid_t)thread->process, SIGSTOP); /* its other threads, too */
@@ -327,6 +327,6 @@ void gdb_debug_dead(struct run_session *session, const struct process_thread *th
     message("cannot show the program in gdb: %s", lb_strerror(r));
   held_close(&held);
   process_release(&session->process, thread);
-  if (process_is_ours(thread->process))
+  if (process_is_ours(&session->process, thread->process))
     kill((pid_t)thread->process, SIGCONT);
 }

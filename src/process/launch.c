@@ -4,6 +4,7 @@
  * child calls execveat(2) on the first, with the descriptor of the second among the arguments. runtime/main.c is the
  * other side.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -16,11 +17,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/base.h"
+#include "process/attach.h"
+#include "process/attachment.h"
 #include "process/command.h"
 #include "process/process.h"
 #include "process/processor.h"
 #include "process/resolve.h"
 #include "process/shared.h"
+#include "process/target.h"
 
 enum {
   DEFAULT_PART = 256 << 10,
@@ -67,15 +72,35 @@ static int runtime_open(void)
   return fd;
 }
 
-bool process_is_ours(uint32_t process)
+static bool leads_to(const char *path, const char *begin)
 {
-  static const char runtime[] = "/memfd:lbr-runtime";
-  char path[64], target[64];
-  ssize_t size;
+  char target[64];
+  ssize_t size = readlink(path, target, sizeof(target));
+
+  return size >= (ssize_t)strlen(begin) && !memcmp(target, begin, strlen(begin));
+}
+
+/* A process that lbr has attached to, and its children, have a program of their own. The runtime's image is among their
+ * mappings. */
+static bool has_image(uint32_t process)
+{
+  struct target_maps maps;
+  bool has_it = false;
+
+  if (target_maps_read((int)process, &maps) < 0)
+    return false;
+  for (size_t i = 0; i < maps.count && !has_it; i++)
+    has_it = maps.list[i].start == ATTACH_IMAGE && !strncmp(maps.list[i].path, "/memfd:lbr-runtime", 18);
+  target_maps_done(&maps);
+  return has_it;
+}
+
+bool process_is_ours(const struct process *own, uint32_t process)
+{
+  char path[64];
 
   snprintf(path, sizeof(path), "/proc/%u/exe", process);
-  size = readlink(path, target, sizeof(target));
-  return size >= (ssize_t)strlen(runtime) && !memcmp(target, runtime, strlen(runtime));
+  return leads_to(path, "/memfd:lbr-runtime") || (own->attachment && has_image(process));
 }
 
 static void control_fill(const struct process *process, const struct process_options *options,
@@ -362,6 +387,149 @@ int process_wait(struct process *process, int *ret_status)
   return 0;
 }
 
+/* ---- processes that run already ---- */
+
+/* The runtime's entry points: the table before that of the ELF file. */
+static void attachment_init(struct attachment *attachment, process_wait_function *wait, void *data)
+{
+  const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)process_runtime;
+  const Elf64_Phdr *segment = (const Elf64_Phdr *)(const void *)(process_runtime + header->e_phoff);
+  uint64_t entry = ATTACH_IMAGE + header->e_entry;
+  struct attach_entries entries = {0};
+
+  for (unsigned i = 0; i < header->e_phnum; i++, segment++)
+    if (segment->p_type == PT_LOAD && header->e_entry - segment->p_vaddr < segment->p_filesz)
+      memcpy(&entries, process_runtime + segment->p_offset + (header->e_entry - segment->p_vaddr) - sizeof(entries),
+             sizeof(entries));
+  *attachment = (struct attachment){.process_entry = entry + (uint64_t)entries.process,
+                                    .thread_entry = entry + (uint64_t)entries.thread,
+                                    .call_entry = entry + (uint64_t)entries.call,
+                                    .leave_entry = entry + (uint64_t)entries.leave,
+                                    .breakpoint = entry + (uint64_t)entries.stopped,
+                                    .call_back = entry + (uint64_t)entries.call_back,
+                                    .wait = wait,
+                                    .data = data};
+}
+
+/* All or none: if one process cannot be attached to, the others are left again. */
+static int attach_all(struct process *process, const int *pids, size_t count, int runtime_fd, int shared_fd)
+{
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++) {
+    r = attachment_begin(process->attachment, process, pids[i], runtime_fd, shared_fd);
+    if (r >= 0)
+      process->attached[process->attached_count++] = pids[i];
+    process->stopped += process->attachment->stopped;
+  }
+  if (r < 0 && process->attached_count)
+    process_detach(process, process->attachment->wait, process->attachment->data);
+  return r;
+}
+
+int process_attach(const struct process_options *options, const int *pids, size_t count, process_wait_function *wait,
+                   void *data, struct process *ret_process)
+{
+  struct process process = {0};
+  const struct resolution none = {0};
+  struct process_options plain = *options;
+  int runtime_fd = -1, shared_fd = -1, result = options_take(&process, options);
+
+  for (size_t i = 0; i < count && result >= 0; i++)
+    result = target_check(pids[i]);
+  if (result < 0)
+    return result;
+  plain.has_store = false;
+  process.pid = pids[0];
+  process.attachment = malloc(sizeof(*process.attachment));
+  process.attached = calloc(count, sizeof(*process.attached));
+  result = process.attachment && process.attached ? 0 : -ENOMEM;
+  if (result >= 0) {
+    attachment_init(process.attachment, wait, data);
+    result = runtime_fd = runtime_open();
+  }
+  if (result >= 0)
+    result = shared_fd = shared_open(&process, &plain, &none);
+  if (result < 0) {
+    message("cannot make the memory of the recorder: %s", strerror(-result));
+  } else {
+    struct process_control *control = (struct process_control *)(void *)process.memory;
+
+    control->options |= PROCESS_ATTACHED;
+    result = attach_all(&process, pids, count, runtime_fd, shared_fd);
+  }
+  if (shared_fd >= 0)
+    close(shared_fd);
+  if (runtime_fd >= 0)
+    close(runtime_fd);
+  if (result < 0) {
+    process_done(&process);
+    return result;
+  }
+  process_guard(&process);
+  *ret_process = process;
+  return 0;
+}
+
+bool process_is_attached(const struct process *process)
+{
+  return process->attachment != NULL;
+}
+
+double process_stopped(const struct process *process)
+{
+  return process->stopped;
+}
+
+/* A process that runs in the code cache: its number; 0: there is none. */
+static int process_find(const struct process *process)
+{
+  struct process_thread thread;
+
+  for (uint32_t slot = 0; slot < process_slots(process); slot++)
+    if (process_thread(process, slot, &thread) && process_thread_is_live(&thread) &&
+        !process_thread_is_native(&thread) && kill((pid_t)thread.process, 0) == 0 &&
+        process_is_ours(process, thread.process))
+      return (int)thread.process;
+  return 0;
+}
+
+static int detach_one(struct process *process, int pid)
+{
+  int r = attachment_end(process->attachment, process, pid);
+
+  process->stopped += process->attachment->stopped;
+  if (r < 0 && r != -ESRCH)
+    message("process %d: cannot leave it: %s; it runs on in the code cache, unrecorded", pid, strerror(-r));
+  return r == -ESRCH ? 0 : r;
+}
+
+/* Then children of fork. */
+int process_detach(struct process *process, process_wait_function *wait, void *data)
+{
+  struct process_control *control = (struct process_control *)(void *)process->memory;
+  int r = 0, pid;
+
+  if (!process->attachment)
+    return 0;
+  process->attachment->wait = wait;
+  process->attachment->data = data;
+  process->stopped = 0;
+  __atomic_store_n(&control->is_leaving, 1, __ATOMIC_SEQ_CST);
+  for (size_t i = 0; i < process->attached_count; i++)
+    if (process_is_ours(process, (uint32_t)process->attached[i])) {
+      int left = detach_one(process, process->attached[i]);
+
+      r = left < 0 ? left : r;
+    }
+  process->attached_count = 0;
+  while (r >= 0 && (pid = process_find(process)))
+    r = detach_one(process, pid);
+  return r;
+}
+
+/* ---- the end ---- */
+
 /* Programs that are still running store nothing from now on. A program that has begun to store has counted itself
  * before it read the limit: runtime/store.c. */
 static void store_leave(struct process *process)
@@ -383,6 +551,8 @@ void process_done(struct process *process)
     munmap(process->memory, process->memory_size);
   if (process->fd > 0)
     close(process->fd);
+  free(process->attachment);
+  free(process->attached);
   *process = (struct process){0};
 }
 

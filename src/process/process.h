@@ -16,6 +16,7 @@
 struct lb_branch;
 struct lb_step;
 struct process_note;
+struct attachment;
 
 /* How an instruction of 64-bit mode ends a block, or that it does not. */
 enum code_flow {
@@ -92,6 +93,10 @@ struct process {
   uint32_t step_capacity;
   uint32_t part_size;
   struct store store;
+  struct attachment *attachment; /* NULL: the program was started */
+  int *attached;                 /* the processes that lbr has attached to */
+  size_t attached_count;
+  double stopped;
 };
 
 /* Starts the program at the path, without a search, with the arguments and the environment, both ended by NULL; there
@@ -99,6 +104,22 @@ struct process {
  * executed is no failure here: it shows in process_error. */
 int process_launch(const struct process_options *options, const char *path, char *const arguments[],
                    char *const environment[], struct process *ret_process);
+
+/* Attaches to processes that run already, each of which goes on in the code cache from where it is; `begin` and
+ * `has_store` of the options have no effect. `wait` is called now and then while a thread cannot be stopped; it returns
+ * false to give up. Returns 0, or -errno after a message: no process was changed. */
+typedef bool process_wait_function(void *data, int thread, double seconds);
+int process_attach(const struct process_options *options, const int *pids, size_t count, process_wait_function *wait,
+                   void *data, struct process *ret_process);
+
+/* Leaves all processes of the recording: they go on natively, and nothing is left in them. The logs stay readable.
+ * Returns 0, or -errno after a message. Does nothing for a program that was launched. */
+int process_detach(struct process *process, process_wait_function *wait, void *data);
+
+/* Whether lbr is attached, rather than having started the program; and for how long the processes stood still, in
+ * seconds, all together: the last attaching or leaving. */
+bool process_is_attached(const struct process *process);
+double process_stopped(const struct process *process);
 
 /* Waits for the program's end and reaps it. Returns 0 with the status of waitpid(2), or -errno. */
 int process_wait(struct process *process, int *ret_status);
@@ -110,7 +131,7 @@ void process_done(struct process *process);
 bool process_is_destroyed(const struct process *process);
 
 /* Is this one of the processes that run our runtime? Check it for a number from memory that a program can write to. */
-bool process_is_ours(uint32_t process);
+bool process_is_ours(const struct process *own, uint32_t process);
 
 /* guard.c, for launch.c: between these two calls, a truncation of the shared file does not kill lbr. */
 void process_guard(const struct process *process);

@@ -56,6 +56,7 @@ enum process_option {
   PROCESS_HOLD = 1 << 2,      /* a thread that a signal kills waits until it is released */
   PROCESS_LOOP = 1 << 3,      /* the processor executes LOOP as fast as other branches */
   PROCESS_RORX = 1 << 4,      /* it has RORX (BMI2) */
+  PROCESS_ATTACHED = 1 << 5,  /* the programs were running before, and run on without the runtime at the end */
 };
 
 struct process_control {
@@ -91,6 +92,7 @@ struct process_control {
   uint32_t stored;         /* files that were written to the store */
   uint32_t store_user;     /* the user who may use the store */
   uint64_t store_epoch;    /* files of another epoch have numbers that were given out twice */
+  uint32_t is_leaving;     /* threads leave the cache for good as soon as they get a nudge: leave.c of the runtime */
 };
 
 /* The translations that a program has left for the next process that executes it: runtime/snapshot.c. lbr does not read
@@ -140,7 +142,7 @@ enum process_thread_status {
 };
 
 /* How it ended. */
-enum process_end { END_NONE, END_EXIT, END_EXIT_GROUP, END_EXEC, END_SIGNAL };
+enum process_end { END_NONE, END_EXIT, END_EXIT_GROUP, END_EXEC, END_SIGNAL, END_LEFT };
 
 /* The first part of a thread's page; GS of the thread points to it. Offsets that the cache's code uses are in
  * state.inc. */

@@ -115,7 +115,7 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
     .written = written,
     .read = state.read,
     .position = process_position(process, slot, written, state.log, state.log_start),
-    .end = state.end <= END_SIGNAL ? state.end : END_NONE,
+    .end = state.end <= END_LEFT ? state.end : END_NONE,
     .end_status = state.end_status,
     .signal_code = state.signal_code,
     .signal_address = state.signal_address,

@@ -24,12 +24,12 @@
 
 /* ---- progress ---- */
 
-struct progress {
-  bool is_shown;
-  double next;
-};
+void record_progress_begin(struct record_progress *progress)
+{
+  *progress = (struct record_progress){.next = clock_seconds() + PROGRESS_FIRST};
+}
 
-static void progress_tell(struct progress *progress, const struct record_session *session, double now)
+void record_progress_tell(struct record_progress *progress, const struct record_session *session, double now)
 {
   if (!session->progress || now < progress->next || !session->writer)
     return;
@@ -37,7 +37,7 @@ static void progress_tell(struct progress *progress, const struct record_session
   progress->is_shown |= session->progress(session, false);
 }
 
-static void progress_hide(struct progress *progress, const struct record_session *session)
+void record_progress_hide(struct record_progress *progress, const struct record_session *session)
 {
   if (progress->is_shown)
     session->progress(session, true);
@@ -85,7 +85,7 @@ static void session_note_end(const struct record_session *session)
   lb_trace_writer_meta(session->writer, &(struct lb_trace_meta){"end", value}); /* the writer keeps its error */
 }
 
-static void session_close(struct record_session *session)
+void record_session_close(struct record_session *session)
 {
   const struct process_drain_state *state = process_drain_finish(session->drain, session->is_over);
 
@@ -127,10 +127,10 @@ static bool is_nothing(const struct record_session *session)
 }
 
 /* Recording has ended before the program: finishes the trace now and tells the user. */
-static void session_stop(struct record_session *session, struct progress *progress)
+static void session_stop(struct record_session *session, struct record_progress *progress)
 {
-  progress_hide(progress, session);
-  session_close(session);
+  record_progress_hide(progress, session);
+  record_session_close(session);
   if (session->state->end == DRAIN_LIMIT && session->close_error >= 0)
     message("%s: the trace has reached its size limit; the program runs on, unrecorded", session->output);
 }
@@ -179,10 +179,11 @@ static void session_ring(const void *process)
 
 void record_session_run(struct record_session *session)
 {
-  struct progress progress = {.next = clock_seconds() + PROGRESS_FIRST};
+  struct record_progress progress;
   struct aftermath after = {clock_seconds(), relay_count()};
   double now;
 
+  record_progress_begin(&progress);
   relay_to(session->process.pid, false);
   relay_bell(session_ring, &session->process);
   do {
@@ -192,12 +193,12 @@ void record_session_run(struct record_session *session)
     relay_follow();
     session_reap(session);
     now = clock_seconds();
-    progress_tell(&progress, session, now);
+    record_progress_tell(&progress, session, now);
   } while (session_goes_on(session, &after, now));
   relay_bell(NULL, NULL);
-  progress_hide(&progress, session);
+  record_progress_hide(&progress, session);
   if (is_nothing(session))
     record_session_drop(session);
   else
-    session_close(session);
+    record_session_close(session);
 }

@@ -10,6 +10,7 @@
 
 #include "lastbranch/trace.h"
 #include "process/process.h"
+#include "session/attach.h"
 #include "session/program.h"
 #include "source/source.h"
 
@@ -28,6 +29,8 @@ struct record_arguments {
   uint64_t period;                    /* of --source lbr; 0: not given */
   uint32_t kinds;                     /* likewise */
   char **program;                     /* its words */
+  struct attach_list attached;        /* processes that run already; none: `program` is started */
+  double seconds;                     /* for which these are recorded, 0: until they end, or lbr is told to */
   record_progress_function *progress; /* NULL: progress is not wanted */
 };
 
@@ -60,6 +63,25 @@ void record_session_drop(struct record_session *session);
 /* ", about 2.5 times slower": an estimate of how much longer the program takes than natively, so far. "": there is no
  * estimate (yet). */
 void record_slowdown(const struct record_session *session, char text[RECORD_SLOWDOWN]);
+
+/* The same for processes that run already. Returns the exit status: 0, or one of program.h after a message. */
+int record_attach(const struct record_arguments *arguments);
+
+/* The parts of record_run and record_session_run that record_attach needs, too: opens the trace of this name, closes
+ * it, and shows what is in it. */
+int record_open(const char *name, struct lb_trace_writer **ret_writer);
+void record_session_close(struct record_session *session);
+void record_totals_show(const struct record_session *session);
+
+/* A line about the progress, from time to time. */
+struct record_progress {
+  bool is_shown;
+  double next;
+};
+
+void record_progress_begin(struct record_progress *progress);
+void record_progress_tell(struct record_progress *progress, const struct record_session *session, double now);
+void record_progress_hide(struct record_progress *progress, const struct record_session *session);
 
 /* Runs until the program has ended and, if they are recorded, all processes that outlive it. The trace is closed then.
  */

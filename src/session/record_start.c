@@ -46,7 +46,7 @@ static const char *plural(uint64_t count)
 }
 
 /* The size of a file is known, but not the number of bytes written to a pipe. */
-static void totals_show(const struct record_session *session)
+void record_totals_show(const struct record_session *session)
 {
   const struct process_drain_state *state = session->state;
   uint64_t branches = session->size.branches;
@@ -92,7 +92,7 @@ static int session_record(struct record_session *session, const struct record_ar
   if (!process_is_destroyed(&session->process))
     program_show_error(&session->process, arguments->program[0], session->status);
   if (!session->is_dropped && !session->is_quiet && session->close_error >= 0)
-    totals_show(session);
+    record_totals_show(session);
   return 0;
 }
 
@@ -158,7 +158,7 @@ static int stdout_open(struct lb_trace_writer **ret_writer)
 
 /* From here on, no signal leaves an incomplete trace behind. Opening a pipe waits for its reader; a signal may end that
  * wait. */
-static int trace_open(const char *name, struct lb_trace_writer **ret_writer)
+int record_open(const char *name, struct lb_trace_writer **ret_writer)
 {
   struct stat status;
 
@@ -194,7 +194,7 @@ int record_run(const struct record_arguments *arguments)
   name = output_name(arguments);
   if (!name)
     message("no memory");
-  r = name ? trace_open(name, &writer) : -ENOMEM;
+  r = name ? record_open(name, &writer) : -ENOMEM;
   if (r >= 0) {
     /* the writer keeps its error */
     trace_meta_put_all(writer, "process", "recorder", source_word(arguments->source), arguments->program);

@@ -12,6 +12,7 @@
 
 #include "analysis/analysis.h"
 #include "process/process.h"
+#include "session/attach.h"
 #include "session/program.h"
 #include "source/source.h"
 
@@ -34,6 +35,8 @@ struct run_arguments {
   const char *gdb_place; /* where gdb connects; NULL: lbr starts gdb */
   char **program;        /* its words */
   enum source_kind source;
+  struct attach_list attached; /* processes that run already; none: `program` is started */
+  bool is_snapshot;            /* of these: one report, and lbr leaves them */
 };
 
 struct run_source;
@@ -65,6 +68,14 @@ struct run_session {
 /* Starts the program, waits for its end and reports. Returns the exit status: the program's, 1 if the report could not
  * be written, or one of program.h after a message; if a signal killed the program, lbr dies by the same signal. */
 int run_session_run(struct run_session *session);
+
+/* The same for processes that run already. Returns the exit status: 0, or one of program.h after a message.
+ * run_attach.c
+ */
+int run_attach(struct run_session *session);
+
+/* The size in bytes of a log part that holds this many branches. Gives a message if none is large enough. */
+uint32_t run_part_size(uint64_t branches);
 
 /* ---- the program while it runs (run_watch.c) ---- */
 

@@ -19,8 +19,7 @@
 
 /* ---- sizes ---- */
 
-/* The size in bytes of a log part that holds this many branches. Gives a message if none is large enough. */
-static uint32_t part_size(uint64_t branches)
+uint32_t run_part_size(uint64_t branches)
 {
   uint64_t most = (uint64_t)PART_MOST * PARTS_KEPT / ENTRY_BYTES / ENTRIES_PER_BRANCH, size = PART_LEAST;
 
@@ -41,7 +40,7 @@ static int path_start(struct run_session *session, const char *path)
   const struct process_options options = {.has_store = !arguments->is_uncached,
                                           .is_alone = arguments->is_alone,
                                           .is_held = arguments->is_gdb,
-                                          .part_size = part_size(arguments->kept)};
+                                          .part_size = run_part_size(arguments->kept)};
 
   if (arguments->source != SOURCE_SOFTWARE)
     return run_source_start(session, path);

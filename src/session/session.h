@@ -7,6 +7,7 @@
 #ifndef SESSION_SESSION_H
 #define SESSION_SESSION_H
 
+#include "session/attach.h"        /* IWYU pragma: export */
 #include "session/live.h"          /* IWYU pragma: export */
 #include "session/machine.h"       /* IWYU pragma: export */
 #include "session/new_file.h"      /* IWYU pragma: export */

@@ -123,6 +123,13 @@ static bool area_open(struct runtime *runtime, unsigned number, uint64_t address
   return area_fill(runtime, number, map_near(address));
 }
 
+void cache_unmap(struct runtime *runtime)
+{
+  for (const struct area *area = runtime->pools[0].areas; area < runtime->pools[0].areas + CACHE_AREAS; area++)
+    if (area->code)
+      kernel_call(__NR_munmap, (uint64_t)area->code, BOTH_SIZE, 0, 0, 0, 0);
+}
+
 /* ---- snapshots ---- */
 
 void cache_save(struct runtime *runtime, struct piece_list *pieces)

@@ -287,8 +287,10 @@ void dispatch_syscall(void)
   struct process_state *state = thread->state;
   uint32_t number = (uint32_t)state->exit;
 
-  if (number == EXIT_NO_INSTRUCTION || number == (uint32_t)EXIT_WRITES_GS)
-    runtime_fail(number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, 0, thread->runtime->steps[running_head(thread)].from);
+  if (number == EXIT_NO_INSTRUCTION || number == (uint32_t)EXIT_WRITES_GS) {
+    state->rip = thread->runtime->steps[running_head(thread)].from;
+    leave_or_fail(thread, number ? PROCESS_E_GS : PROCESS_E_INSTRUCTION, state->rip);
+  }
   const struct lb_step *step = &thread->runtime->steps[number];
   age_leave_long(thread);
   if (step->kind != LB_BRANCH_SYSCALL) {
@@ -308,6 +310,7 @@ void dispatch_syscall(void)
     signal_call_return(thread);
   log_put(thread, number);
   thread->is_unmade = true;
+  thread->interrupted = 0;
   if (!syscall_make(thread)) {
     if (thread->is_unmade)
       unlog_call(thread, number);

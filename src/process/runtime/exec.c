@@ -205,7 +205,8 @@ static int64_t exec_pass(struct thread *thread, const struct exec *exec)
   char path[sizeof(own_exe)];
 
   memcpy(argument, exec->argument, sizeof(argument));
-  if (read_text(thread, path, exec->path, sizeof(path)) && text_is(path, own_exe))
+  bool is_own = !(thread->runtime->options & PROCESS_ATTACHED); /* the link leads to the runtime */
+  if (is_own && read_text(thread, path, exec->path, sizeof(path)) && text_is(path, own_exe))
     argument[exec->number == __NR_execveat] = (uint64_t)thread->runtime->exe;
   return exec_now(thread, exec->number, argument);
 }
@@ -216,7 +217,8 @@ static int64_t exec_make(struct thread *thread, struct exec *exec)
 {
   const struct runtime *runtime = thread->runtime;
   int64_t result = 0;
-  bool is_tried = !thread->is_unrecorded && !thread->is_traced && !runtime->is_confined && exec_count(thread, exec);
+  bool is_refused = thread->is_unrecorded || thread->is_traced || runtime->is_confined;
+  bool is_tried = !is_refused && !(runtime->options & PROCESS_ATTACHED) && exec_count(thread, exec);
   struct work *work = is_tried ? work_open(thread, exec->count) : NULL;
 
   self_get_name(thread);

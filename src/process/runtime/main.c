@@ -34,6 +34,8 @@ _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t
   struct process_control *control = the_runtime.control;
   uint32_t none = PROCESS_E_NONE;
 
+  if (the_runtime.attaching)
+    attach_fail(error, system_error);
   if (control &&
       __atomic_compare_exchange_n(&control->error, &none, error, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
     control->system_error = system_error;
@@ -78,7 +80,7 @@ static bool is_control_good(const struct process_control *control)
          control->notes_size % PROCESS_PAGE == 0;
 }
 
-static void open_shared(struct runtime *runtime, int fd)
+void runtime_open(struct runtime *runtime, int fd)
 {
   struct process_control *control = map_shared(fd, 0, PROCESS_PAGE);
 
@@ -103,7 +105,7 @@ static void open_shared(struct runtime *runtime, int fd)
   kernel_call(__NR_fcntl, (uint64_t)fd, F_SETFD, FD_CLOEXEC, 0, 0, 0);
 }
 
-static void open_space(struct runtime *runtime)
+void runtime_open_space(struct runtime *runtime)
 {
   uint64_t process = (uint64_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
 
@@ -221,9 +223,9 @@ _Noreturn void runtime_main(uint64_t *stack)
   char **words = (char **)(stack + 1);
   const char *name = words[3];
   runtime->exe = words[2];
-  open_shared(runtime, number_of(words[1]));
+  runtime_open(runtime, number_of(words[1]));
   exec_arrived(runtime, words[1]);
-  open_space(runtime);
+  runtime_open_space(runtime);
 
   uint64_t *auxv = find_auxv(stack);
   struct image program, start;

@@ -102,6 +102,23 @@ static void map_code(struct runtime *runtime, const uint64_t argument[6], uint64
   code_put(runtime, start, end, range);
 }
 
+void map_adopt(struct runtime *runtime, const struct attach_range *range, const char *path)
+{
+  bool is_shared = range->flags & ATTACH_SHARED;
+  uint32_t flags = (range->flags & ATTACH_WRITABLE ? RANGE_WRITABLE : 0) | (is_shared ? RANGE_SHARED : 0);
+
+  if (is_shared)
+    shared_set(range->start, range->end, true);
+  if (!(range->flags & ATTACH_CODE))
+    return;
+  if (path)
+    note_put(runtime, NOTE_MAP, runtime->space, range->start, range->end, range->offset, path,
+             (uint32_t)text_length(path));
+  if (path && !is_shared && path[0] == '/')
+    flags |= RANGE_FILE;
+  code_put(runtime, range->start, range->end, flags);
+}
+
 /* The lock covers both the kernel's change and ours: no thread may translate between the two. */
 static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
 {

@@ -65,8 +65,8 @@ bool self_is_exe(struct thread *thread, uint64_t path)
   char text[32] = {0};
   size_t at = sizeof(folder) - 1, end = at;
 
-  if (!safe_read(thread, text, path, sizeof(folder)))
-    return false;
+  if (thread->runtime->options & PROCESS_ATTACHED || !safe_read(thread, text, path, sizeof(folder)))
+    return false; /* of a process that lbr has attached to, the link is its own */
   for (unsigned i = 0; i < sizeof(folder) - 1; i++)
     if (text[i] != folder[i])
       return false;
@@ -99,6 +99,8 @@ struct limit {
  * limit counts private memory only. */
 static uint64_t own_size(const struct runtime *runtime, uint32_t resource)
 {
+  if (runtime->options & PROCESS_ATTACHED) /* its limits were set before */
+    return 0;
   uint64_t size = cache_memory(runtime) + page_memory() + share_memory(runtime, true);
 
   if (resource == LIMIT_SPACE)

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process/attach.h"
 #include "process/process.h"
 #include "process/runtime/cache.h"
 #include "process/runtime/emit.h"
@@ -45,16 +46,20 @@ struct thread {
   int own_fd;
   struct signal_table *actions; /* &runtime->actions, or &own_actions */
   struct signal_table own_actions;
-  uint32_t age;         /* of the cache that it is in, or about to enter; 0: it is outside. Other threads read it */
-  uint32_t lookup_age;  /* of what is in its lookup tables */
-  uint32_t is_nudged;   /* a signal was sent to it to bring it out of an old age */
-  bool wants_move;      /* it is to leave translations that were given up, at the next boundary */
-  uint64_t move_mask;   /* signals to be blocked after that */
-  uint32_t generation;  /* generation of the cache that it knows */
-  uint64_t event_end;   /* address in its log after the last event that it logged */
-  bool is_unmade;       /* a signal came before a system call that has not been made, not even once */
-  bool is_traced;       /* it asked to be traced: programs that it executes are not recorded */
-  uint64_t rseq;        /* address that it registered for rseq(2), 0: none */
+  uint32_t age;        /* of the cache that it is in, or about to enter; 0: it is outside. Other threads read it */
+  uint32_t lookup_age; /* of what is in its lookup tables */
+  uint32_t is_nudged;  /* a signal was sent to it to bring it out of an old age */
+  bool wants_move;     /* it is to leave translations that were given up, at the next boundary */
+  uint64_t move_mask;  /* signals to be blocked after that */
+  uint32_t generation; /* generation of the cache that it knows */
+  uint64_t event_end;  /* address in its log after the last event that it logged */
+  bool is_unmade;      /* a signal came before a system call that has not been made, not even once */
+  bool is_traced;      /* it asked to be traced: programs that it executes are not recorded */
+  uint64_t rseq;       /* address that it registered for rseq(2), 0: none; */
+  uint32_t rseq_size, rseq_signature; /* and what it gave with it */
+  uint32_t interrupted; /* the thread was attached to in a system call, which it is about to execute again: errno of the
+                           interruption; 0: no. And the number of the call */
+  uint64_t interrupted_call;
   uint64_t signal_mask; /* signals that the application has blocked */
   struct signal_stack signal_stack;
   uint64_t saved_mask;         /* the mask to restore after an interrupted call that waited with another mask, */
@@ -69,6 +74,7 @@ struct thread {
   uint64_t recover; /* address in start.S where execution continues if the runtime itself faults, 0: none */
   uint64_t recover_stack;
   uint64_t scratch, scratch_size; /* memory of execve, which outlives a child of vfork */
+  struct attach_left left;        /* once it has left: leave.c */
   struct signal_pending pending;
 };
 
@@ -107,6 +113,7 @@ struct runtime {
   uint8_t steps_mapped[PROCESS_STEPS_MOST >> 23]; /* a bit for each 2^20 steps */
   uint32_t piece_count;                           /* bits that are set */
   bool has_thread;                                /* GS points to the first */
+  struct attach_info *attaching;                  /* while lbr attaches to the process: errors go there */
   int fd;             /* of the shared memory: kept open for execve, hidden from the application */
   const char *exe;    /* absolute path of the program */
   uint32_t space;     /* address space */
@@ -151,13 +158,40 @@ void runtime_unlock(struct runtime *runtime);
 /* A single-threaded process that shared the memory has ended: releases the lock if that process held it. */
 void runtime_unlock_for(struct runtime *runtime, uint32_t process);
 
-/* main.c; the first is called from start.S. */
+/* main.c; the first is called from start.S. The second maps the shared memory of this descriptor, the third begins the
+ * address space of the program. */
 _Noreturn void runtime_main(uint64_t *stack);
+void runtime_open(struct runtime *runtime, int fd);
+void runtime_open_space(struct runtime *runtime);
 _Noreturn void runtime_fail(enum process_error error, int system_error, uint64_t address);
 
 /* A failed assertion is a bug in the runtime: the program ends with 125, and the address in the runtime is reported. */
 _Noreturn void runtime_wrong(void);
 #define runtime_assert(condition) ((condition) ? (void)0 : runtime_wrong())
+
+/* ---- a process that runs already, and goes on at the end (attach.c, leave.c); entered from start.S ---- */
+
+_Noreturn void attach_process(struct attach_info *info);
+_Noreturn void attach_thread(struct thread *thread);
+_Noreturn void leave_call(int64_t result, int64_t number, uint64_t is_again);
+_Noreturn void leave_process(void);
+
+/* Stops at a breakpoint; lbr gets the address of the answer. start.S */
+_Noreturn void runtime_stop(const void *answer);
+
+/* The process cannot be attached to: tells lbr, which undoes everything. */
+_Noreturn void attach_fail(enum process_error error, int system_error);
+
+/* Does lbr want to leave the process? */
+bool leave_is_wanted(const struct thread *thread);
+
+/* The thread is at an instruction of the application, with its registers in the state and with all signals blocked: it
+ * leaves. Nothing may be logged after that. */
+_Noreturn void leave_now(struct thread *thread);
+
+/* The application cannot be recorded from state->rip on. A process that ran before the recording runs on without it.
+ * Any other ends with the error. */
+_Noreturn void leave_or_fail(struct thread *thread, enum process_error error, uint64_t address);
 
 /* Tells the parent that there is something to look at, if it is listening. log.c */
 void runtime_ring(const struct runtime *runtime);
@@ -272,6 +306,9 @@ void note_put_stored(struct runtime *runtime, uint32_t space, const struct modul
 
 /* Takes over all signals. At the start of a program. */
 void signal_init(struct runtime *runtime, struct thread *thread);
+
+/* The same in a process that runs already, whose actions are kept. All signals are blocked in all threads. */
+void signal_adopt(struct runtime *runtime);
 
 /* Called by a new thread or process itself, before it runs anything of the application and while all signals are
  * blocked: sets its signal stack, clears pending signals, and blocks the signals of thread->signal_mask. */
@@ -418,6 +455,9 @@ bool syscall_make(struct thread *thread);
 /* mmap, munmap, mremap, mprotect, pkey_mprotect, madvise. And for a program whose stack is to be executable. map.c */
 int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 void map_stack_code(struct runtime *runtime, uint64_t stack);
+
+/* A mapping that was there before the runtime. `path` is that of its file, or NULL. */
+void map_adopt(struct runtime *runtime, const struct attach_range *range, const char *path);
 
 /* Do any of these addresses belong to the runtime? */
 bool map_is_ours(const struct runtime *runtime, uint64_t start, uint64_t size);

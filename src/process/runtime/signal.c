@@ -327,7 +327,7 @@ static void arrived_step(const struct arrival *arrival)
   step_end(arrival);
   bool is_moving = thread->wants_move;
   thread->wants_move = false;
-  if (is_moving && !thread->pending.number && !thread->kept_set && !age_is_over(thread)) {
+  if (is_moving && !thread->pending.number && !thread->kept_set && !age_is_over(thread) && !leave_is_wanted(thread)) {
     move_on(arrival, &location);
     return;
   }
@@ -345,12 +345,13 @@ static bool is_nudge(const struct arrival *arrival)
   return arrival->number == SIGNAL_NUDGE && (info->code == CODE_NUDGE || is_nobodys);
 }
 
-/* A nudge: another thread wants this one to leave an age that is over. signal_deliver does that. */
+/* A nudge: another thread wants this one to leave an age that is over, or lbr wants it to leave the cache.
+ * signal_deliver does that. */
 static void arrived_nudge(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
 
-  if (!thread->is_stepping && age_is_over(thread))
+  if (!thread->is_stepping && (age_is_over(thread) || leave_is_wanted(thread)))
     deliver_soon(arrival);
   __atomic_store_n(&thread->is_nudged, 0, __ATOMIC_SEQ_CST);
 }

@@ -60,6 +60,9 @@ extern uint8_t context_restore_start[], context_restore_call[], context_restore_
 /* Blocks all signals, as long as nothing can fault. */
 void signal_hold_all(void);
 
+/* The same without SIGTRAP. */
+void signal_hold_most(void);
+
 /* Is there a signal to deliver? */
 bool signal_is_ready(const struct thread *thread);
 

@@ -24,6 +24,11 @@ void signal_hold_all(void)
   kernel_mask(UINT64_MAX, NULL);
 }
 
+void signal_hold_most(void)
+{
+  kernel_mask(~SIGNAL_BIT(SIGTRAP), NULL);
+}
+
 bool signal_is_ready(const struct thread *thread)
 {
   return thread->pending.number || thread->kept_set & ~thread->signal_mask;
@@ -160,6 +165,19 @@ void signal_init(struct runtime *runtime, struct thread *thread)
     signal_install(number, action);
   }
   signal_init_thread(thread);
+}
+
+/* Signals are blocked in all threads, so that the order does not matter. */
+void signal_adopt(struct runtime *runtime)
+{
+  for (unsigned number = 1; number < SIGNALS; number++) {
+    struct signal_action *action = &runtime->actions.actions[number];
+
+    if (!can_change(number))
+      continue;
+    kernel_call(__NR_rt_sigaction, number, 0, (uint64_t)action, SET_SIZE, 0, 0);
+    signal_install(number, action);
+  }
 }
 
 void signal_clear_actions(struct thread *thread)
@@ -425,10 +443,10 @@ _Noreturn void signal_call_return(struct thread *thread)
     if (pending->number && signal_send(pending->number, &pending->info))
       pending->number = 0;
     send_kept(thread);
-    thread->state->pending |= signal_is_ready(thread);
+    thread->state->pending |= signal_is_ready(thread) || leave_is_wanted(thread);
     context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
     context.vectors = is_good ? frame.vectors : 1;
-    if (pending->number) /* it could not be sent again */
+    if (pending->number || leave_is_wanted(thread)) /* it could not be sent again */
       context_resume(thread, &context);
     context_try_resume(thread, &context);
   }

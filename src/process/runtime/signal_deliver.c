@@ -231,7 +231,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
   state->rip = action->handler;
   state->flags &= ~(uint64_t)(FLAG_DF | FLAG_TF | FLAG_RF);
   thread->pending.vector_size = 0;
-  state->pending = signal_is_ready(thread);
+  state->pending = signal_is_ready(thread) || leave_is_wanted(thread);
   struct signal_context context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
   context_resume(thread, &context);
 }
@@ -285,6 +285,21 @@ static bool is_ignored(const struct signal *signal, const struct signal_action *
          (action->handler == HANDLER_DEFAULT && signal_default(signal->number) != DEFAULT_END);
 }
 
+/* The thread was in a system call when lbr attached to it, and would execute it again. A handler that the kernel would
+ * have called then ends the call, unless the kernel would restart it: signal(7). */
+static void call_interrupt(struct thread *thread, const struct signal_action *action)
+{
+  enum { RESTART_SYS = 512, RESTART_NO_INTERRUPT = 513, SYSCALL_SIZE = 2 };
+  struct process_state *state = thread->state;
+  uint32_t reason = thread->interrupted;
+
+  thread->interrupted = 0;
+  if (!reason || reason == RESTART_NO_INTERRUPT || (reason == RESTART_SYS && action->flags & SA_RESTART))
+    return;
+  state->rip += SYSCALL_SIZE;
+  state->registers[GPR_RAX] = (uint64_t)-EINTR;
+}
+
 /* Returns if the signal has no effect. If its frame cannot be written, that is a fault in turn. */
 static void deliver(struct thread *thread, struct signal *signal)
 {
@@ -299,6 +314,7 @@ static void deliver(struct thread *thread, struct signal *signal)
       return;
     if (action.handler == HANDLER_DEFAULT)
       die(thread, signal);
+    call_interrupt(thread, &action);
     if (frame_push(thread, signal, &action, &frame))
       handler_enter(thread, signal, &action, frame);
     bool is_last = signal->number == SIGSEGV;
@@ -369,6 +385,15 @@ static void change_age(struct thread *thread)
   dispatch_to(thread);
 }
 
+/* The thread leaves at state->rip. A fault is delivered first: it may be of an instruction that has been executed. */
+static void leave_if_wanted(struct thread *thread)
+{
+  if (!leave_is_wanted(thread) || (thread->pending.number && thread->pending.is_fault))
+    return;
+  log_signal(thread, LB_ENTRY_NOWHERE, 0);
+  leave_now(thread);
+}
+
 void signal_deliver(void)
 {
   struct thread *thread = thread_self();
@@ -379,11 +404,13 @@ void signal_deliver(void)
   state->pending = 0;
   if (thread->pending.number && thread->pending.is_fault && thread->pending.is_trap)
     pass_trap(thread);
+  leave_if_wanted(thread);
   while (take(thread, &signal)) {
     signal_complete(thread, &signal, rip);
     if (!is_code_write(thread, &signal))
       deliver(thread, &signal);
   }
+  leave_if_wanted(thread);
   change_age(thread);
   go_on(thread);
 }

@@ -9,6 +9,15 @@
 #define FLAGS_OURS 0x202
 
 .text
+/* struct attach_entries of attach.h. */
+.balign 8
+.quad attach_process_enter - _start
+.quad attach_thread_enter - _start
+.quad leave_call_enter - _start
+.quad leave_process_enter - _start
+.quad runtime_stop_back - _start
+.quad syscall_pass_back - _start
+
 /* The kernel's stack becomes the application's: nothing is pushed on it. */
 .global _start
 .type _start, @function
@@ -17,6 +26,30 @@ _start:
   lea start_stack_end(%rip), %rsp
   xor %ebp, %ebp
   call runtime_main
+  ud2
+
+/* Entry points for lbr, which sets the registers by ptrace(2). */
+attach_process_enter:
+  lea start_stack_end(%rip), %rsp
+  call attach_process
+  ud2
+attach_thread_enter:
+  mov %gs:STATE_STACK, %rsp
+  call attach_thread
+  ud2
+leave_call_enter:
+  mov %gs:STATE_STACK, %rsp
+  call leave_call
+  ud2
+leave_process_enter:
+  lea start_stack_end(%rip), %rsp
+  call leave_process
+  ud2
+
+/* void runtime_stop(answer): lbr sees the breakpoint, and continues the thread elsewhere. */
+routine runtime_stop
+  int3
+runtime_stop_back:
   ud2
 
 /* Leaves a path: saves the application's registers, calls the dispatcher, and continues at state->resume. The

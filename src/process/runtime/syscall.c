@@ -45,7 +45,8 @@ static int64_t call_arch_prctl(struct thread *thread, const struct call *call)
 
   if (code == ARCH_SET_GS || code == ARCH_GET_GS) {
     thread->runtime->control->number = call->number;
-    runtime_fail(PROCESS_E_GS, 0, thread->state->rip);
+    thread->state->rip -= 2; /* the call is made again, natively */
+    leave_or_fail(thread, PROCESS_E_GS, thread->state->rip);
   }
   if (code >= SHADOW_STACK_FIRST && code <= SHADOW_STACK_LAST)
     return -EINVAL;
@@ -73,6 +74,8 @@ static int64_t call_rseq(struct thread *thread, const struct call *call)
   if (thread->rseq)
     return thread->rseq == area ? -EBUSY : -EINVAL;
   thread->rseq = area;
+  thread->rseq_size = (uint32_t)call->argument[1];
+  thread->rseq_signature = (uint32_t)call->argument[3];
   return safe_write(thread, area, &numbers, sizeof(numbers)) ? 0 : -EFAULT;
 }
 

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What lbr and the runtime tell each other when lbr attaches to a running process, and when it leaves the process
+ * again. lbr has stopped all threads by ptrace(2) then. It writes a struct attach_info into memory of the process and
+ * lets one thread run the runtime's entry points below, each of which ends at a breakpoint with the address of the
+ * answer in RDI.
+ */
+#ifndef PROCESS_ATTACH_H
+#define PROCESS_ATTACH_H
+
+#include <stdint.h>
+
+/* The runtime's code and data in a process that lbr attaches to. The rest of its memory follows: kernel.h of the
+ * runtime. */
+#define ATTACH_IMAGE UINT64_C(0x7E7FF0000000)
+#define ATTACH_PLACES_END UINT64_C(0x7EC000000000)
+
+/* Distances from the runtime's entry point to others. This table is right before the entry point. */
+struct attach_entries {
+  int64_t process;   /* attach_process(struct attach_info *), in one thread */
+  int64_t thread;    /* attach_thread(struct thread *), in each thread, with GS */
+  int64_t call;      /* leave_call(result, number, is_again): a system call of the application was interrupted */
+  int64_t leave;     /* leave_process(): all threads have left */
+  int64_t stopped;   /* the address after the breakpoint */
+  int64_t call_back; /* the address after the instruction by which the application's system calls are made */
+};
+
+enum attach_flag { ATTACH_CODE = 1 << 0, ATTACH_WRITABLE = 1 << 1, ATTACH_SHARED = 1 << 2 };
+
+/* A mapping that can be executed, or is shared. */
+struct attach_range {
+  uint64_t start, end;
+  uint64_t offset; /* in the file */
+  uint64_t flags;  /* enum attach_flag */
+  uint64_t path;   /* offset in attach_info of a text that ends with 0; 0: no file */
+};
+
+struct attach_thread {
+  uint64_t registers[16]; /* in the order of the encoding */
+  uint64_t rip, flags, mask;
+  uint64_t rseq; /* as registered for rseq(2), 0: none */
+  uint32_t rseq_size, rseq_signature;
+  uint32_t number;      /* of the thread, as lbr sees it */
+  uint32_t interrupted; /* the thread was in a system call, which is executed again: errno of the interruption, or 0 */
+  uint64_t call;        /* then: the number of the call, where RAX has that of restart_syscall(2) */
+  uint64_t thread;      /* the answer: its struct thread */
+  uint64_t state;       /* and what GS must be */
+};
+
+struct attach_info {
+  int32_t fd; /* of the shared memory */
+  uint32_t has_wrgsbase;
+  uint32_t numbering; /* not 0: another PID namespace than lbr's */
+  int32_t error;      /* the answer: enum process_error, */
+  int32_t system_error;
+  uint32_t thread_count, range_count;
+  uint32_t unused;
+  uint64_t threads, ranges, exe; /* offsets from this struct */
+};
+
+/* What a thread that leaves tells lbr: the application's registers. */
+struct attach_left {
+  uint64_t registers[16];
+  uint64_t rip, flags, mask;
+  int64_t call; /* the number of a system call that the kernel is to restart, whose result is in RAX; -1: none */
+};
+
+/* What the process tells lbr: the action for SIGTRAP, which lbr must set when the last breakpoint is behind it. */
+struct attach_gone {
+  uint64_t trap_action[4];
+};
+
+#endif

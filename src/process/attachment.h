@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Processes that lbr has attached to: what attach.c and detach.c share, and launch.c starts with.
+ */
+#ifndef PROCESS_ATTACHMENT_H
+#define PROCESS_ATTACHMENT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "process/tracee.h"
+
+struct process;
+
+struct attachment {
+  uint64_t process_entry, thread_entry, call_entry, leave_entry; /* addresses of the runtime: struct attach_entries */
+  uint64_t breakpoint, call_back;
+  uint64_t image_size;
+  tracee_wait_function *wait; /* called while a thread cannot be stopped */
+  void *data;
+  double stopped; /* seconds that the process stood still, the last time */
+};
+
+/* Attaches to one process. Returns 0, or -errno after a message. */
+int attachment_begin(struct attachment *attachment, struct process *process, int pid, int runtime_fd, int shared_fd);
+
+/* Leaves one process. Returns 0; -ESRCH: it is gone; -errno. */
+int attachment_end(struct attachment *attachment, const struct process *process, int pid);
+
+/* attach.c; of a thread that was stopped in a system call: the errno by which the kernel would restart it, EINTR if the
+ * thread must execute it again; 0: it was in none, or the call has ended. */
+struct target_maps;
+int attach_find_syscall(struct tracees *tracees, const struct target_maps *maps); /* the vDSO has one, and every libc */
+unsigned attach_interruption(int process, const struct tracee *tracee);
+
+#endif

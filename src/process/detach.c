@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Leaves a process that lbr has attached to (attach.c). All threads are stopped. A thread in a system call of the
+ * application leaves from there, so that the kernel restarts the call; any other thread is told to come to the boundary
+ * of an instruction (runtime/leave.c). When all of them stand at the breakpoint of the runtime, one undoes what the
+ * runtime has done to the process, and all go on natively.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stddef.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "process/attach.h"
+#include "process/attachment.h"
+#include "process/process.h"
+#include "process/shared.h"
+#include "process/target.h"
+
+#define AGAIN_SECONDS 0.02 /* a thread that has not come is stopped and told again */
+#define PAUSE_NANOSECONDS 50000
+
+enum { MASK_TRAP = 1 << 4, CODE_NUDGE = -0x4C4252, FLAGS_PLAIN = 0x202 };
+
+/* One process while lbr leaves it. */
+struct leaving {
+  const struct attachment *attachment;
+  const struct process *process;
+  struct tracees tracees;
+};
+
+/* ---- threads ---- */
+
+/* The siginfo of signal.h of the runtime. */
+static void nudge(const struct leaving *leaving, const struct tracee *tracee)
+{
+  siginfo_t info;
+
+  memset(&info, 0, sizeof(info));
+  info.si_signo = SIGSYS;
+  info.si_code = CODE_NUDGE;
+  syscall(SYS_rt_tgsigqueueinfo, leaving->tracees.process, tracee->thread, SIGSYS, &info);
+}
+
+/* System calls during which the runtime holds its lock. */
+static bool is_locked(uint64_t number)
+{
+  return number == SYS_mmap || number == SYS_munmap || number == SYS_mremap || number == SYS_mprotect ||
+         number == SYS_madvise || number == SYS_pkey_mprotect;
+}
+
+/* Is the thread executing a program? Its signals are those of the program then. */
+static bool is_executing(const struct leaving *leaving, const struct tracee *tracee)
+{
+  uint32_t end = END_NONE;
+
+  return !tracees_read(&leaving->tracees, &end, tracee->registers.gs_base + offsetof(struct process_state, end),
+                       sizeof(end)) ||
+         end == END_EXEC;
+}
+
+/* The thread waits in a system call of the application, and leaves from there. Returns false: it does not. */
+static bool leave_from_call(const struct leaving *leaving, const struct tracee *tracee)
+{
+  struct user_regs_struct registers = tracee->registers;
+  unsigned interruption = registers.rip == leaving->attachment->call_back && !is_locked(registers.orig_rax)
+                            ? attach_interruption(leaving->tracees.process, tracee)
+                            : 0;
+
+  if (!interruption || is_executing(leaving, tracee))
+    return false;
+  registers.rip = leaving->attachment->call_entry;
+  registers.rdi = registers.rax;
+  registers.rsi = registers.orig_rax;
+  registers.rdx = interruption == EINTR;
+  registers.orig_rax = UINT64_MAX;
+  registers.eflags = FLAGS_PLAIN;
+  return tracee_block(tracee, ~(uint64_t)MASK_TRAP) >= 0 && tracee_set(tracee, &registers) >= 0;
+}
+
+static void thread_send_off(const struct leaving *leaving, struct tracee *tracee)
+{
+  if (!leave_from_call(leaving, tracee))
+    nudge(leaving, tracee);
+  tracee->is_stopped = false;
+  ptrace(PTRACE_CONT, tracee->thread, NULL, NULL);
+}
+
+static bool is_awaited(const struct tracee *tracee)
+{
+  return !tracee->is_gone && !tracee->has_arrived;
+}
+
+/* Stops the threads that have not come yet, to look at them again. */
+static bool threads_stop_again(const struct leaving *leaving, int *ret_thread)
+{
+  bool is_any = false;
+
+  for (size_t i = 0; i < leaving->tracees.count; i++) {
+    const struct tracee *tracee = &leaving->tracees.list[i];
+
+    if (!is_awaited(tracee))
+      continue;
+    is_any = true;
+    *ret_thread = tracee->thread;
+    ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL);
+  }
+  return is_any;
+}
+
+static bool are_all_there(const struct leaving *leaving)
+{
+  for (size_t i = 0; i < leaving->tracees.count; i++)
+    if (is_awaited(&leaving->tracees.list[i]))
+      return false;
+  return true;
+}
+
+/* Waits until all threads are at the breakpoint. */
+static int threads_leave(struct leaving *leaving)
+{
+  const struct attachment *attachment = leaving->attachment;
+  double start = clock_seconds(), next = start + AGAIN_SECONDS;
+
+  for (size_t i = 0; i < leaving->tracees.count; i++)
+    if (!leaving->tracees.list[i].is_gone)
+      thread_send_off(leaving, &leaving->tracees.list[i]);
+  while (!are_all_there(leaving)) {
+    enum tracee_event event;
+    struct tracee *tracee = tracees_next(&leaving->tracees, &event);
+    int thread = 0;
+
+    if (tracee && event == TRACEE_STOPPED)
+      thread_send_off(leaving, tracee);
+    if (tracee)
+      continue;
+    nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+    double now = clock_seconds();
+    if (now < next || !threads_stop_again(leaving, &thread))
+      continue;
+    next = now + AGAIN_SECONDS;
+    if (attachment->wait && !attachment->wait(attachment->data, thread, now - start))
+      return -EINTR;
+  }
+  return 0;
+}
+
+/* ---- the process ---- */
+
+/* The registers and the mask with which the thread goes on natively. */
+static int thread_restore(const struct leaving *leaving, struct tracee *tracee)
+{
+  struct attach_left left;
+  struct user_regs_struct *to = &tracee->registers;
+
+  if (!tracees_read(&leaving->tracees, &left, tracee->answer, sizeof(left)))
+    return -EFAULT;
+  if (ptrace(PTRACE_GETREGS, tracee->thread, NULL, to) < 0)
+    return -errno;
+  unsigned long long *const registers[16] = {&to->rax, &to->rcx, &to->rdx, &to->rbx, &to->rsp, &to->rbp,
+                                             &to->rsi, &to->rdi, &to->r8,  &to->r9,  &to->r10, &to->r11,
+                                             &to->r12, &to->r13, &to->r14, &to->r15};
+  for (unsigned i = 0; i < 16; i++)
+    *registers[i] = left.registers[i];
+  to->rip = left.rip;
+  to->eflags = left.flags;
+  to->orig_rax = (uint64_t)left.call;
+  to->gs_base = 0;
+  tracee->mask = left.mask;
+  return 0;
+}
+
+/* Undoes what the runtime has done to the process, in its first thread. */
+static int process_restore(struct leaving *leaving, struct tracee *first)
+{
+  enum { SET_SIZE = 8 };
+  struct user_regs_struct registers = first->registers;
+  uint64_t answer;
+  int64_t result;
+  int r;
+
+  registers.rip = leaving->attachment->leave_entry;
+  registers.orig_rax = UINT64_MAX;
+  registers.eflags = FLAGS_PLAIN;
+  r = tracee_run(&leaving->tracees, first, &registers, &answer);
+  if (r < 0)
+    return r;
+  const uint64_t action[6] = {SIGTRAP, answer, 0, SET_SIZE};
+  r = tracee_call(&leaving->tracees, first, SYS_rt_sigaction, action, &result);
+  const uint64_t image[6] = {ATTACH_IMAGE, leaving->attachment->image_size};
+  return r < 0 ? r : tracee_call(&leaving->tracees, first, SYS_munmap, image, &result);
+}
+
+static int leave_stopped(struct leaving *leaving)
+{
+  struct tracee *first = NULL;
+  int r = threads_leave(leaving);
+
+  for (size_t i = 0; i < leaving->tracees.count && r >= 0; i++) {
+    struct tracee *tracee = &leaving->tracees.list[i];
+
+    if (tracee->is_gone)
+      continue;
+    r = thread_restore(leaving, tracee);
+    first = first ? first : tracee;
+  }
+  if (r < 0)
+    return r;
+  return first ? process_restore(leaving, first) : -ESRCH;
+}
+
+int attachment_end(struct attachment *attachment, const struct process *process, int pid)
+{
+  struct leaving leaving = {.attachment = attachment, .process = process};
+  double start = clock_seconds();
+  int r = tracees_stop(&leaving.tracees, pid, attachment->wait, attachment->data);
+
+  if (r < 0)
+    return r;
+  leaving.tracees.breakpoint = attachment->breakpoint;
+  struct target_maps maps;
+  r = target_maps_read(pid, &maps);
+  if (r >= 0) {
+    r = attach_find_syscall(&leaving.tracees, &maps);
+    target_maps_done(&maps);
+  }
+  if (r >= 0)
+    r = leave_stopped(&leaving);
+  tracees_free(&leaving.tracees);
+  attachment->stopped = clock_seconds() - start;
+  return r;
+}

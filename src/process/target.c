@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What /proc says about a process that lbr is to attach to: target.h.
+ */
+#include "process/target.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "process/attach.h"
+
+/* ---- files of /proc ---- */
+
+static FILE *proc_open(int process, const char *name)
+{
+  char path[64];
+
+  snprintf(path, sizeof(path), "/proc/%d/%s", process, name);
+  return fopen(path, "re");
+}
+
+/* What matters of /proc/PID/status. */
+struct status {
+  int group, tracer, seccomp;
+  char state;
+  bool has_shadow_stack;
+};
+
+static int status_read(int process, struct status *ret_status)
+{
+  struct status status = {0};
+
+  FILE *file = proc_open(process, "status");
+  char line[512];
+
+  if (!file)
+    return errno == ENOENT ? -ESRCH : -errno;
+  while (fgets(line, sizeof(line), file)) {
+    sscanf(line, "State: %c", &status.state);
+    sscanf(line, "Tgid: %d", &status.group);
+    sscanf(line, "TracerPid: %d", &status.tracer);
+    sscanf(line, "Seccomp: %d", &status.seccomp);
+    if (!strncmp(line, "x86_Thread_features:", 20))
+      status.has_shadow_stack = strstr(line, "shstk");
+  }
+  fclose(file);
+  *ret_status = status;
+  return status.group ? 0 : -ESRCH;
+}
+
+int target_process_of(int thread)
+{
+  struct status status;
+
+  return status_read(thread, &status) < 0 ? 0 : status.group;
+}
+
+bool target_is_elsewhere(int process, const char *type)
+{
+  char own[64], other[64];
+  struct stat one, two;
+
+  snprintf(own, sizeof(own), "/proc/self/ns/%s", type);
+  snprintf(other, sizeof(other), "/proc/%d/ns/%s", process, type);
+  return stat(own, &one) == 0 && stat(other, &two) == 0 && one.st_ino != two.st_ino;
+}
+
+/* ---- mappings ---- */
+
+static int map_add(struct target_maps *maps, const char *line)
+{
+  struct target_map map = {0};
+  unsigned long long start, end, offset;
+  char rights[8] = "";
+  int path = 0;
+
+  if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &start, &end, rights, &offset, &path) < 4)
+    return 0;
+  map.start = start;
+  map.end = end;
+  map.offset = offset;
+  map.is_writable = rights[1] == 'w';
+  map.is_code = rights[2] == 'x';
+  map.is_shared = rights[3] == 's';
+  map.path = strdup(path ? line + path : "");
+  struct target_map *added = map.path ? array_append(&maps->list, &maps->count, &maps->capacity) : NULL;
+  if (!added) {
+    free(map.path);
+    return -ENOMEM;
+  }
+  *added = map;
+  return 0;
+}
+
+int target_maps_read(int process, struct target_maps *ret_maps)
+{
+  struct target_maps maps = {0};
+
+  FILE *file = proc_open(process, "maps");
+  char *line = NULL;
+  size_t size = 0;
+  ssize_t length;
+  int r = 0;
+
+  if (!file)
+    return -errno;
+  while (r >= 0 && (length = getline(&line, &size, file)) > 0) {
+    if (line[length - 1] == '\n')
+      line[length - 1] = 0;
+    r = map_add(&maps, line);
+  }
+  free(line);
+  fclose(file);
+  if (r < 0)
+    target_maps_done(&maps);
+  else
+    *ret_maps = maps;
+  return r;
+}
+
+void target_maps_done(struct target_maps *maps)
+{
+  for (size_t i = 0; i < maps->count; i++)
+    free(maps->list[i].path);
+  free(maps->list);
+  *maps = (struct target_maps){0};
+}
+
+static bool is_deleted(const char *path)
+{
+  static const char gone[] = " (deleted)";
+  size_t length = strlen(path);
+
+  return length >= sizeof(gone) && !strcmp(path + length + 1 - sizeof(gone), gone);
+}
+
+bool target_file(int process, const struct target_map *map, bool is_elsewhere, char path[4200])
+{
+  if (map->path[0] != '/' || !strncmp(map->path, "/memfd:", 7) || !strncmp(map->path, "/dev/", 5))
+    return false;
+  if (is_deleted(map->path)) {
+    snprintf(path, 4200, "/proc/%d/map_files/%llx-%llx", process, (unsigned long long)map->start,
+             (unsigned long long)map->end);
+    return access(path, R_OK) == 0;
+  }
+  if (is_elsewhere)
+    snprintf(path, 4200, "/proc/%d/root%s", process, map->path);
+  else
+    snprintf(path, 4200, "%s", map->path);
+  return true;
+}
+
+/* ---- refusals ---- */
+
+static int yama_scope(void)
+{
+  FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
+  int scope = 0;
+
+  if (file) {
+    if (fscanf(file, "%d", &scope) != 1)
+      scope = 0;
+    fclose(file);
+  }
+  return scope;
+}
+
+void target_complain(int process, int error)
+{
+  struct status status;
+  int scope = yama_scope();
+
+  if (error == -ESRCH) {
+    message("process %d: it does not exist, or has just ended", process);
+  } else if (error != -EPERM && error != -EACCES) {
+    message("process %d: cannot stop it: %s", process, strerror(-error));
+  } else if (status_read(process, &status) >= 0 && status.tracer) {
+    message("process %d: process %d traces it already (a debugger, strace or another lbr); end that first", process,
+            status.tracer);
+  } else if (scope == 3) {
+    message("process %d: this system forbids ptrace(2) (kernel.yama.ptrace_scope is 3) until it is rebooted", process);
+  } else if (scope && geteuid()) {
+    message("process %d: only root may attach here (kernel.yama.ptrace_scope is %d): use sudo, or, until the next "
+            "reboot, sudo sysctl kernel.yama.ptrace_scope=0",
+            process, scope);
+  } else if (geteuid()) {
+    message("process %d: no permission to trace it: it belongs to another user, or has privileges that you lack; "
+            "use sudo",
+            process);
+  } else {
+    message("process %d: no permission to trace it, not even as root: in a container, CAP_SYS_PTRACE is missing "
+            "(docker run --cap-add SYS_PTRACE), or a security module forbids it",
+            process);
+  }
+}
+
+static int refuse(int process, const char *reason)
+{
+  message("process %d: %s", process, reason);
+  return -EINVAL;
+}
+
+static int check_program(int process)
+{
+  unsigned char ident[EI_NIDENT] = {0};
+
+  FILE *file = proc_open(process, "exe");
+
+  if (!file && errno == ENOENT)
+    return refuse(process, "it has no program: it is a thread of the kernel");
+  if (!file) {
+    target_complain(process, -errno);
+    return -EPERM;
+  }
+  size_t size = fread(ident, 1, sizeof(ident), file);
+  fclose(file);
+  if (size == sizeof(ident) && ident[EI_CLASS] == ELFCLASS32)
+    return refuse(process, "it is a 32-bit program; only 64-bit x86 programs can be recorded");
+  return 0;
+}
+
+static int check_maps(int process)
+{
+  struct target_maps maps;
+  const char *reason = NULL;
+  int r = target_maps_read(process, &maps);
+
+  if (r < 0) {
+    target_complain(process, r);
+    return r;
+  }
+  for (size_t i = 0; i < maps.count && !reason; i++) {
+    const struct target_map *map = &maps.list[i];
+
+    if (!strncmp(map->path, "/memfd:lbr-", 11))
+      reason = "lbr records it already";
+    else if (map->start < ATTACH_PLACES_END && map->end > ATTACH_IMAGE)
+      reason = "it uses the addresses that the recorder needs";
+  }
+  target_maps_done(&maps);
+  return reason ? refuse(process, reason) : 0;
+}
+
+int target_check(int process)
+{
+  struct status status;
+  int r = status_read(process, &status);
+
+  if (r < 0) {
+    target_complain(process, r);
+    return r;
+  }
+  if (status.group != process) {
+    message("%d is a thread of process %d: give that number", process, status.group);
+    return -EINVAL;
+  }
+  if (process == getpid())
+    return refuse(process, "lbr cannot attach to itself");
+  if (status.state == 'Z' || status.state == 'X')
+    return refuse(process, "it has ended already; its parent has not asked for its status yet");
+  if (status.tracer) {
+    target_complain(process, -EPERM);
+    return -EPERM;
+  }
+  if (status.seccomp)
+    return refuse(process, "it has a filter of system calls (seccomp), which may forbid those that the recorder needs");
+  if (status.has_shadow_stack)
+    return refuse(process, "it has a shadow stack, which the recorder's code would not keep in step");
+  r = check_program(process);
+  return r < 0 ? r : check_maps(process);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A process that lbr is to attach to: what /proc says about it, and whether it can be recorded.
+ */
+#ifndef PROCESS_TARGET_H
+#define PROCESS_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* A mapping of the process. */
+struct target_map {
+  uint64_t start, end, offset;
+  bool is_code, is_writable, is_shared;
+  char *path; /* as /proc has it; "" if there is none */
+};
+
+struct target_maps {
+  struct target_map *list;
+  size_t count, capacity;
+};
+
+/* Whether the process can be attached to, as far as that can be told without stopping it. Returns 0, or -errno after a
+ * message that tells the reason and what to do. */
+int target_check(int process);
+
+/* The reason why ptrace(2) was refused with this error, as a message. */
+void target_complain(int process, int error);
+
+/* Reads the mappings. Returns 0 or -errno. */
+int target_maps_read(int process, struct target_maps *ret_maps);
+void target_maps_done(struct target_maps *maps);
+
+/* A path by which lbr can open the file of a mapping, for names: "/proc/PID/root/..." if the process sees other file
+ * systems, "/proc/PID/map_files/..." if the file was deleted. Returns false: the mapping has no such file. */
+bool target_file(int process, const struct target_map *map, bool is_elsewhere, char path[4200]);
+
+/* Does the process have another namespace of this type ("mnt", "pid") than lbr? */
+bool target_is_elsewhere(int process, const char *type);
+
+/* The number of the process of a thread, or 0: there is no such thread. */
+int target_process_of(int thread);
+
+#endif

@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Threads under ptrace(2): see tracee.h. PTRACE_SEIZE and PTRACE_INTERRUPT stop a thread without a signal, so that
+ * nothing of it is left when the thread goes on.
+ */
+#include "process/tracee.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/types.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+#define WAIT_SECONDS 0.25 /* between two calls of the wait function */
+#define PAUSE_NANOSECONDS 50000
+
+enum { SYSCALL_STOP = SIGTRAP | 0x80, MASK_SIZE = 8 };
+
+/* ---- memory ---- */
+
+bool tracees_read(const struct tracees *tracees, void *to, uint64_t from, size_t size)
+{
+  return pread(tracees->memory, to, size, (off_t)from) == (ssize_t)size;
+}
+
+bool tracees_write(const struct tracees *tracees, uint64_t to, const void *from, size_t size)
+{
+  return pwrite(tracees->memory, from, size, (off_t)to) == (ssize_t)size;
+}
+
+/* ---- single threads ---- */
+
+int tracee_set(const struct tracee *tracee, const struct user_regs_struct *registers)
+{
+  return ptrace(PTRACE_SETREGS, tracee->thread, NULL, registers) < 0 ? -errno : 0;
+}
+
+int tracee_block(const struct tracee *tracee, uint64_t mask)
+{
+  return ptrace(PTRACE_SETSIGMASK, tracee->thread, MASK_SIZE, &mask) < 0 ? -errno : 0;
+}
+
+static int wait_for(struct tracee *tracee, int *ret_status)
+{
+  while (waitpid(tracee->thread, ret_status, __WALL) < 0)
+    if (errno != EINTR)
+      return -errno;
+  if (WIFSTOPPED(*ret_status))
+    return 0;
+  tracee->is_gone = true;
+  return -ESRCH;
+}
+
+/* Continues until the next stop of a system call. SIGSTOP cannot be blocked: it takes effect when the thread is let go.
+ */
+static int call_step(struct tracee *tracee)
+{
+  int signal = 0, status;
+
+  for (;;) {
+    if (ptrace(PTRACE_SYSCALL, tracee->thread, NULL, (void *)(intptr_t)signal) < 0)
+      return -errno;
+    int r = wait_for(tracee, &status);
+    if (r < 0)
+      return r;
+    if (WSTOPSIG(status) == SYSCALL_STOP)
+      return 0;
+    signal = status >> 16 ? 0 : WSTOPSIG(status);
+  }
+}
+
+int tracee_call(const struct tracees *tracees, struct tracee *tracee, uint64_t number, const uint64_t argument[6],
+                int64_t *ret_result)
+{
+  struct user_regs_struct registers = tracee->registers;
+
+  registers.rip = tracees->syscall_at;
+  registers.rax = number;
+  registers.orig_rax = UINT64_MAX;
+  registers.rdi = argument[0];
+  registers.rsi = argument[1];
+  registers.rdx = argument[2];
+  registers.r10 = argument[3];
+  registers.r8 = argument[4];
+  registers.r9 = argument[5];
+  registers.eflags = 0x202;
+  int r = tracee_set(tracee, &registers);
+  if (r >= 0)
+    r = call_step(tracee);
+  if (r >= 0)
+    r = call_step(tracee);
+  if (r >= 0 && ptrace(PTRACE_GETREGS, tracee->thread, NULL, &registers) < 0)
+    r = -errno;
+  if (r >= 0)
+    *ret_result = (int64_t)registers.rax;
+  return r;
+}
+
+/* Is a stopped thread at the breakpoint? */
+static bool is_arrived(const struct tracees *tracees, const struct tracee *tracee, int status, uint64_t *ret_answer)
+{
+  struct user_regs_struct registers;
+
+  if (status >> 16 || WSTOPSIG(status) != SIGTRAP || ptrace(PTRACE_GETREGS, tracee->thread, NULL, &registers) < 0 ||
+      registers.rip != tracees->breakpoint)
+    return false;
+  *ret_answer = registers.rdi;
+  return true;
+}
+
+int tracee_run(const struct tracees *tracees, struct tracee *tracee, const struct user_regs_struct *registers,
+               uint64_t *ret_answer)
+{
+  int r = tracee_set(tracee, registers), signal = 0, status;
+
+  while (r >= 0) {
+    if (ptrace(PTRACE_CONT, tracee->thread, NULL, (void *)(intptr_t)signal) < 0)
+      return -errno;
+    r = wait_for(tracee, &status);
+    if (r >= 0 && is_arrived(tracees, tracee, status, ret_answer))
+      return 0;
+    signal = r < 0 || status >> 16 ? 0 : WSTOPSIG(status);
+    if (signal == SIGSEGV || signal == SIGILL || signal == SIGBUS || signal == SIGTRAP)
+      return -EFAULT; /* the runtime itself has failed */
+  }
+  return r;
+}
+
+/* ---- the list ---- */
+
+static struct tracee *tracee_find(const struct tracees *tracees, int thread)
+{
+  for (size_t i = 0; i < tracees->count; i++)
+    if (tracees->list[i].thread == thread)
+      return &tracees->list[i];
+  return NULL;
+}
+
+static struct tracee *tracee_add(struct tracees *tracees, int thread)
+{
+  struct tracee *added = array_append(&tracees->list, &tracees->count, &tracees->capacity);
+
+  if (added)
+    *added = (struct tracee){.thread = thread};
+  return added;
+}
+
+static int seize(struct tracees *tracees, int thread)
+{
+  if (ptrace(PTRACE_SEIZE, thread, NULL, (void *)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD)) < 0)
+    return errno == ESRCH ? 0 : -errno; /* it has just ended */
+  ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
+  return tracee_add(tracees, thread) ? 1 : -ENOMEM;
+}
+
+static bool is_zombie(int process, int thread)
+{
+  char path[64], text[512];
+
+  snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", process, thread);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+  if (fd >= 0)
+    close(fd);
+  text[size > 0 ? size : 0] = 0;
+  const char *end = strrchr(text, ')');
+  return !end || end[1] != ' ' || strchr("ZX", end[2]);
+}
+
+/* Seizes the threads that are not in the list yet. Returns how many, or -errno. */
+static int seize_new(struct tracees *tracees)
+{
+  char path[64];
+  const struct dirent *entry;
+  int r = 0, seized = 0;
+
+  snprintf(path, sizeof(path), "/proc/%d/task", tracees->process);
+  DIR *folder = opendir(path);
+  if (!folder)
+    return errno == ENOENT ? -ESRCH : -errno;
+  while (r >= 0 && (entry = readdir(folder))) {
+    int thread = (int)strtol(entry->d_name, NULL, 10);
+
+    if (thread <= 0 || tracee_find(tracees, thread) || is_zombie(tracees->process, thread))
+      continue;
+    r = seize(tracees, thread);
+    seized += r > 0;
+  }
+  closedir(folder);
+  return r < 0 ? r : seized;
+}
+
+static int tracee_read(struct tracee *tracee)
+{
+  if (ptrace(PTRACE_GETREGS, tracee->thread, NULL, &tracee->registers) < 0 ||
+      ptrace(PTRACE_GETSIGMASK, tracee->thread, MASK_SIZE, &tracee->mask) < 0)
+    return -errno;
+  return 0;
+}
+
+/* What a thread's stop means. Returns whether the caller is told. */
+static bool stop_take(const struct tracees *tracees, struct tracee *tracee, int status, enum tracee_event *ret_event)
+{
+  int signal = WSTOPSIG(status), event = status >> 16;
+
+  if (event == PTRACE_EVENT_STOP) {
+    tracee->is_stopped = true;
+    *ret_event = TRACEE_STOPPED;
+    return tracee_read(tracee) >= 0;
+  }
+  if (is_arrived(tracees, tracee, status, &tracee->answer)) {
+    tracee->is_stopped = tracee->has_arrived = true;
+    *ret_event = TRACEE_ARRIVED;
+    return true;
+  }
+  ptrace(PTRACE_CONT, tracee->thread, NULL, (void *)(intptr_t)(event ? 0 : signal));
+  return false;
+}
+
+struct tracee *tracees_next(struct tracees *tracees, enum tracee_event *ret_event)
+{
+  for (;;) {
+    int status, thread = waitpid(-1, &status, __WALL | WNOHANG);
+
+    if (thread <= 0)
+      return NULL;
+    struct tracee *tracee = tracee_find(tracees, thread);
+    if (!tracee && WIFSTOPPED(status))
+      tracee = tracee_add(tracees, thread); /* a new thread */
+    if (!tracee)
+      continue;
+    if (!WIFSTOPPED(status)) {
+      tracee->is_gone = true;
+      *ret_event = TRACEE_GONE;
+      return tracee;
+    }
+    if (stop_take(tracees, tracee, status, ret_event))
+      return tracee;
+  }
+}
+
+/* ---- all of them ---- */
+
+static int thread_running(const struct tracees *tracees)
+{
+  for (size_t i = 0; i < tracees->count; i++)
+    if (!tracees->list[i].is_stopped && !tracees->list[i].is_gone)
+      return tracees->list[i].thread;
+  return 0;
+}
+
+static void pause_shortly(void)
+{
+  nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+}
+
+/* Waits until all threads of the list are stopped. */
+static int all_wait(struct tracees *tracees, tracee_wait_function *wait, void *data)
+{
+  double start = clock_seconds(), next = start + WAIT_SECONDS;
+  enum tracee_event event;
+  int thread;
+
+  while ((thread = thread_running(tracees))) {
+    if (tracees_next(tracees, &event))
+      continue;
+    pause_shortly();
+    double now = clock_seconds();
+    if (now < next)
+      continue;
+    next = now + WAIT_SECONDS;
+    if (wait && !wait(data, thread, now - start))
+      return -EINTR;
+  }
+  return 0;
+}
+
+static int memory_open(struct tracees *tracees)
+{
+  char path[64];
+
+  snprintf(path, sizeof(path), "/proc/%d/mem", tracees->process);
+  int fd = open(path, O_RDWR | O_CLOEXEC);
+  if (fd < 0)
+    return -errno;
+  tracees->memory = fd;
+  return 0;
+}
+
+int tracees_stop(struct tracees *tracees, int process, tracee_wait_function *wait, void *data)
+{
+  int r;
+
+  *tracees = (struct tracees){.process = process};
+  do {
+    r = seize_new(tracees);
+    int waited = r < 0 ? r : all_wait(tracees, wait, data);
+    r = waited < 0 ? waited : r;
+  } while (r > 0);
+  if (r >= 0)
+    r = memory_open(tracees);
+  if (r < 0)
+    tracees_free(tracees);
+  return r;
+}
+
+/* A thread that is not stopped can only be let go once it is. */
+static void tracee_free(struct tracee *tracee)
+{
+  int status;
+
+  if (tracee->is_gone)
+    return;
+  if (!tracee->is_stopped) {
+    ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL);
+    if (waitpid(tracee->thread, &status, __WALL | WNOHANG) <= 0)
+      pause_shortly();
+  } else {
+    tracee_block(tracee, tracee->mask);
+    tracee_set(tracee, &tracee->registers);
+  }
+  ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
+}
+
+void tracees_free(struct tracees *tracees)
+{
+  for (size_t i = 0; i < tracees->count; i++)
+    tracee_free(&tracees->list[i]);
+  if (tracees->memory)
+    close(tracees->memory);
+  free(tracees->list);
+  *tracees = (struct tracees){0};
+}

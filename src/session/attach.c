@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Attaching to running processes and leaving them: attach.h. And the loop of `lbr record -p`.
+ */
+#include "session/attach.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/base.h"
+#include "session/record.h"
+#include "session/relay.h"
+
+#define PATIENCE_SECONDS 1.0 /* before a message tells why it takes so long */
+
+/* ---- attaching and leaving ---- */
+
+/* What is told while a thread cannot be stopped. */
+struct patience {
+  const char *what;
+  struct process_drain *drain;
+  unsigned signals;
+  bool is_told;
+};
+
+static bool patience_wait(void *data, int thread, double seconds)
+{
+  struct patience *patience = data;
+
+  if (patience->drain)
+    process_drain_step(patience->drain, 0);
+  if (seconds < PATIENCE_SECONDS)
+    return true;
+  if (!patience->is_told)
+    message("waiting for thread %d, which the kernel does not stop now, %s (Ctrl-C: give up)", thread, patience->what);
+  patience->is_told = true;
+  return relay_count() == patience->signals;
+}
+
+/* The kernel applies a limit on file sizes (ulimit -f) to the shared memory. */
+static void file_limit(struct rlimit *ret_before, bool is_lifted)
+{
+  struct rlimit limit;
+
+  if (!is_lifted) {
+    setrlimit(RLIMIT_FSIZE, ret_before);
+    return;
+  }
+  getrlimit(RLIMIT_FSIZE, ret_before);
+  limit = *ret_before;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+int attach_open(const struct process_options *options, const struct attach_list *list, struct process *ret_process)
+{
+  struct patience patience = {.what = "to attach to it", .signals = relay_count()};
+  struct rlimit before;
+
+  file_limit(&before, true);
+  int r = process_attach(options, list->processes, list->count, patience_wait, &patience, ret_process);
+  file_limit(&before, false);
+  return r;
+}
+
+int attach_close(struct process *process, struct process_drain *drain)
+{
+  struct patience patience = {.what = "to leave it", .drain = drain, .signals = relay_count()};
+
+  return process_detach(process, patience_wait, &patience);
+}
+
+/* ---- /proc ---- */
+
+static bool has_ended(int process)
+{
+  char path[64], text[512];
+
+  snprintf(path, sizeof(path), "/proc/%d/stat", process);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
+  if (fd >= 0)
+    close(fd);
+  text[size > 0 ? size : 0] = 0;
+  const char *end = strrchr(text, ')');
+  if (!end || end[1] != ' ' || end[2] == 'X')
+    return true;
+  if (end[2] != 'Z')
+    return false;
+  unsigned long threads = 0; /* its first thread has ended; others may run */
+  int field = 3;
+  for (const char *at = end + 2; *at && field < 20; at++)
+    if (*at == ' ' && ++field == 20)
+      threads = strtoul(at, NULL, 10);
+  return threads <= 1;
+}
+
+bool attach_is_over(const struct attach_list *list)
+{
+  for (size_t i = 0; i < list->count; i++)
+    if (!has_ended(list->processes[i]))
+      return false;
+  return true;
+}
+
+char **attach_words(int process)
+{
+  enum { MOST = 1 << 16 };
+  char path[64], *text = calloc(1, MOST + 2);
+  size_t count = 1;
+
+  if (!text)
+    return NULL;
+  snprintf(path, sizeof(path), "/proc/%d/cmdline", process);
+  int fd = open(path, O_RDONLY | O_CLOEXEC);
+  ssize_t size = fd < 0 ? 0 : read(fd, text, MOST);
+  if (fd >= 0)
+    close(fd);
+  if (size <= 0)
+    size = snprintf(text, MOST, "%d", process) + 1;
+  for (ssize_t i = 0; i < size; i++)
+    count += !text[i];
+  char **words = calloc(count + 1, sizeof(*words));
+  if (!words) {
+    free(text);
+    return NULL;
+  }
+  char *at = text;
+  for (size_t i = 0; at < text + size; i++, at += strlen(at) + 1)
+    words[i] = at;
+  return words;
+}
