@@ -535,14 +535,13 @@ int attachment_begin(struct attachment *attachment, struct process *process, int
   struct tracees tracees;
   struct attaching attaching = {.process = process, .tracees = &tracees, .fd = -1};
   double start = clock_seconds();
-  int r = tracees_stop(&tracees, pid, attachment->wait, attachment->data);
+  int r = tracees_stop(&tracees, pid, attachment->breakpoint, attachment->wait, attachment->data);
 
   if (r < 0) {
     if (r != -EINTR)
       target_complain(pid, r);
     return r;
   }
-  tracees.breakpoint = attachment->breakpoint;
   r = attach_stopped(&attaching, attachment, runtime_fd, shared_fd);
   tracees_free(&tracees);
   attachment->stopped = clock_seconds() - start;

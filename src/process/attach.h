@@ -58,6 +58,9 @@ struct attach_info {
   uint64_t threads, ranges, exe; /* offsets from this struct */
 };
 
+/* si_code of the SIGSYS by which lbr tells a thread to leave. */
+enum { ATTACH_CODE_LEAVE = -0x4C4253 };
+
 /* What a thread that leaves tells lbr: the application's registers. */
 struct attach_left {
   uint64_t registers[16];

@@ -24,7 +24,7 @@
 #define AGAIN_SECONDS 0.02 /* a thread that has not come is stopped and told again */
 #define PAUSE_NANOSECONDS 50000
 
-enum { MASK_TRAP = 1 << 4, CODE_NUDGE = -0x4C4252, FLAGS_PLAIN = 0x202 };
+enum { MASK_TRAP = 1 << 4, FLAGS_PLAIN = 0x202 };
 
 /* One process while lbr leaves it. */
 struct leaving {
@@ -35,14 +35,13 @@ struct leaving {
 
 /* ---- threads ---- */
 
-/* The siginfo of signal.h of the runtime. */
 static void nudge(const struct leaving *leaving, const struct tracee *tracee)
 {
   siginfo_t info;
 
   memset(&info, 0, sizeof(info));
   info.si_signo = SIGSYS;
-  info.si_code = CODE_NUDGE;
+  info.si_code = ATTACH_CODE_LEAVE;
   syscall(SYS_rt_tgsigqueueinfo, leaving->tracees.process, tracee->thread, SIGSYS, &info);
 }
 
@@ -217,11 +216,10 @@ int attachment_end(struct attachment *attachment, const struct process *process,
 {
   struct leaving leaving = {.attachment = attachment, .process = process};
   double start = clock_seconds();
-  int r = tracees_stop(&leaving.tracees, pid, attachment->wait, attachment->data);
+  int r = tracees_stop(&leaving.tracees, pid, attachment->breakpoint, attachment->wait, attachment->data);
 
   if (r < 0)
     return r;
-  leaving.tracees.breakpoint = attachment->breakpoint;
   struct target_maps maps;
   r = target_maps_read(pid, &maps);
   if (r >= 0) {

@@ -88,7 +88,8 @@ struct drain_view slot_look(const struct process_drain *drain, uint32_t number, 
   view.position = process_position(drain->process, number, view.written, __atomic_load_n(&page->log, __ATOMIC_ACQUIRE),
                                    __atomic_load_n(&page->log_start, __ATOMIC_RELAXED));
   again = __atomic_load_n(&page->written, __ATOMIC_ACQUIRE);
-  if (again != view.written) /* it moved to the next part meanwhile: take only the full ones */
+  bool is_cut = __atomic_load_n(&page->is_cut, __ATOMIC_ACQUIRE);
+  if (again != view.written || is_cut) /* it moved to the next part meanwhile: take only the full ones */
     view.position = 0;
   return view;
 }
@@ -328,6 +329,10 @@ int slot_end(struct process_drain *drain, uint32_t number)
   int r = drain_title_ends(drain, number);
 
   if (r < 0 || !slot->is_open || slot->is_ignored)
+    return r;
+  if (__atomic_load_n(&drain_page(drain, number)->is_cut, __ATOMIC_RELAXED))
+    r = lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
+  if (r < 0)
     return r;
   return trace_writer_end(drain->writer, slot->stream);
 }

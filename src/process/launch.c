@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -481,16 +483,22 @@ double process_stopped(const struct process *process)
   return process->stopped;
 }
 
+static struct process_state *page_of(const struct process *process, uint32_t slot)
+{
+  return (struct process_state *)(void *)(process->memory + process_thread_offset(slot));
+}
+
 /* A process that runs in the code cache: its number; 0: there is none. */
 static int process_find(const struct process *process)
 {
-  struct process_thread thread;
+  for (uint32_t slot = 0; slot < process_slots(process); slot++) {
+    const struct process_state *page = page_of(process, slot);
+    uint32_t pid = __atomic_load_n(&page->process, __ATOMIC_RELAXED);
 
-  for (uint32_t slot = 0; slot < process_slots(process); slot++)
-    if (process_thread(process, slot, &thread) && process_thread_is_live(&thread) &&
-        !process_thread_is_native(&thread) && kill((pid_t)thread.process, 0) == 0 &&
-        process_is_ours(process, thread.process))
-      return (int)thread.process;
+    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE && page->end != END_EXEC && pid &&
+        pid <= INT32_MAX && kill((pid_t)pid, 0) == 0 && process_is_ours(process, pid))
+      return (int)pid;
+  }
   return 0;
 }
 
@@ -504,10 +512,23 @@ static int detach_one(struct process *process, int pid)
   return r == -ESRCH ? 0 : r;
 }
 
+/* Threads that wait until their log is read need not wait any more. */
+static void logs_close(const struct process *process)
+{
+  struct process_control *control = (struct process_control *)(void *)process->memory;
+
+  __atomic_store_n(&control->is_closing, 1, __ATOMIC_SEQ_CST);
+  for (uint32_t slot = 0; slot < process_slots(process); slot++) {
+    struct process_state *page = page_of(process, slot);
+
+    if (__atomic_load_n(&page->is_waiting, __ATOMIC_SEQ_CST))
+      syscall(SYS_futex, &page->read, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+  }
+}
+
 /* Then children of fork. */
 int process_detach(struct process *process, process_wait_function *wait, void *data)
 {
-  struct process_control *control = (struct process_control *)(void *)process->memory;
   int r = 0, pid;
 
   if (!process->attachment)
@@ -515,7 +536,7 @@ int process_detach(struct process *process, process_wait_function *wait, void *d
   process->attachment->wait = wait;
   process->attachment->data = data;
   process->stopped = 0;
-  __atomic_store_n(&control->is_leaving, 1, __ATOMIC_SEQ_CST);
+  logs_close(process);
   for (size_t i = 0; i < process->attached_count; i++)
     if (process_is_ours(process, (uint32_t)process->attached[i])) {
       int left = detach_one(process, process->attached[i]);

@@ -91,8 +91,8 @@ struct process_control {
   uint32_t step_limit;     /* steps with a number below this can be stored, 0: none */
   uint32_t stored;         /* files that were written to the store */
   uint32_t store_user;     /* the user who may use the store */
-  uint64_t store_epoch;    /* files of another epoch have numbers that were given out twice */
-  uint32_t is_leaving;     /* threads leave the cache for good as soon as they get a nudge: leave.c of the runtime */
+  uint32_t is_closing;  /* lbr leaves: a thread whose log is full does not wait, and what it does then is not logged */
+  uint64_t store_epoch; /* files of another epoch have numbers that were given out twice */
 };
 
 /* The translations that a program has left for the next process that executes it: runtime/snapshot.c. lbr does not read
@@ -186,6 +186,7 @@ struct process_state {
   uint32_t has_top;   /* if it could be read; */
   char command[PROCESS_COMMAND]; /* when its process ends or executes a program: the words of /proc/self/cmdline, each
                                     ended by 0, or the title that it has set */
+  uint32_t is_cut;               /* its log was full when lbr left: the part that is being filled holds nothing */
   uint32_t place;                /* in the order in which threads were made, in all processes together */
 };
 

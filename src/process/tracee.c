@@ -207,12 +207,29 @@ static int tracee_read(struct tracee *tracee)
   return 0;
 }
 
-/* What a thread's stop means. Returns whether the caller is told. */
+/* Has an instruction of the thread faulted, so that a signal is on its way which belongs to this instruction? */
+static bool has_fault(const struct tracee *tracee)
+{
+  enum { MOST = 16 };
+  const uint64_t faults = 1u << (SIGILL - 1) | 1u << (SIGTRAP - 1) | 1u << (SIGBUS - 1) | 1u << (SIGFPE - 1) |
+                          1u << (SIGSEGV - 1) | 1u << (SIGSYS - 1);
+  const struct __ptrace_peeksiginfo_args all = {.nr = MOST};
+  siginfo_t infos[MOST];
+  long count = ptrace(PTRACE_PEEKSIGINFO, tracee->thread, &all, infos);
+
+  for (long i = 0; i < count; i++)
+    if (infos[i].si_signo < 32 && faults >> (infos[i].si_signo - 1) & 1 && infos[i].si_code > 0)
+      return true;
+  return false;
+}
+
+/* What a thread's stop means. Returns whether the caller is told. The signal of a fault is delivered before the thread
+ * stops for good. */
 static bool stop_take(const struct tracees *tracees, struct tracee *tracee, int status, enum tracee_event *ret_event)
 {
   int signal = WSTOPSIG(status), event = status >> 16;
 
-  if (event == PTRACE_EVENT_STOP) {
+  if (event == PTRACE_EVENT_STOP && !(tracees->is_stopping && has_fault(tracee))) {
     tracee->is_stopped = true;
     *ret_event = TRACEE_STOPPED;
     return tracee_read(tracee) >= 0;
@@ -223,6 +240,8 @@ static bool stop_take(const struct tracees *tracees, struct tracee *tracee, int 
     return true;
   }
   ptrace(PTRACE_CONT, tracee->thread, NULL, (void *)(intptr_t)(event ? 0 : signal));
+  if (tracees->is_stopping && event != PTRACE_EVENT_STOP)
+    ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL);
   return false;
 }
 
@@ -296,16 +315,17 @@ static int memory_open(struct tracees *tracees)
   return 0;
 }
 
-int tracees_stop(struct tracees *tracees, int process, tracee_wait_function *wait, void *data)
+int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, tracee_wait_function *wait, void *data)
 {
   int r;
 
-  *tracees = (struct tracees){.process = process};
+  *tracees = (struct tracees){.process = process, .breakpoint = breakpoint, .is_stopping = true};
   do {
     r = seize_new(tracees);
     int waited = r < 0 ? r : all_wait(tracees, wait, data);
     r = waited < 0 ? waited : r;
   } while (r > 0);
+  tracees->is_stopping = false;
   if (r >= 0)
     r = memory_open(tracees);
   if (r < 0)

@@ -27,13 +27,14 @@ struct tracees {
   size_t count, capacity;
   uint64_t syscall_at; /* address of a SYSCALL instruction in the process, for tracee_call */
   uint64_t breakpoint; /* address after that of the runtime */
+  bool is_stopping;    /* tracees_stop is at work */
 };
 
 /* Seizes all threads of the process, stops them and reads their registers and masks. `wait` is called now and then
  * while a thread cannot be stopped, with its number; NULL: nobody is interested. Returns 0 or -errno after a message.
  * If it fails, the threads that were seized are let go. */
 typedef bool tracee_wait_function(void *data, int thread, double seconds); /* returns false: give up */
-int tracees_stop(struct tracees *tracees, int process, tracee_wait_function *wait, void *data);
+int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, tracee_wait_function *wait, void *data);
 
 /* Lets all threads go on, with the registers and masks in the list, and frees the list. */
 void tracees_free(struct tracees *tracees);

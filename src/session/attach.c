@@ -69,11 +69,23 @@ int attach_open(const struct process_options *options, const struct attach_list 
   return r;
 }
 
+/* What the runtime could not do: it lets lbr leave, or it has ended the process. */
+static void error_show(const struct process *process)
+{
+  uint64_t address = 0;
+  unsigned error = process_error(process, NULL, &address, NULL);
+
+  if (error)
+    message("%s, at 0x%llx: recording ends there", process_error_text(error), (unsigned long long)address);
+}
+
 int attach_close(struct process *process, struct process_drain *drain)
 {
   struct patience patience = {.what = "to leave it", .drain = drain, .signals = relay_count()};
+  int r = process_detach(process, patience_wait, &patience);
 
-  return process_detach(process, patience_wait, &patience);
+  error_show(process);
+  return r;
 }
 
 /* ---- /proc ---- */

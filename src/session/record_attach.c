@@ -74,7 +74,7 @@ static void stops_show(double attached, double left)
 /* Returns an exit status. */
 static int session_record(struct record_session *session, const struct record_arguments *arguments)
 {
-  uint64_t part = PARTS, address = 0;
+  uint64_t part = PARTS;
   struct process_options options = {.is_all = true, .is_alone = arguments->is_alone};
   int r;
 
@@ -90,10 +90,6 @@ static int session_record(struct record_session *session, const struct record_ar
   r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
   if (r >= 0)
     session_run(session, arguments);
-  int error = (int)process_error(&session->process, NULL, &address, NULL);
-  if (error)
-    message("%s, at 0x%llx: recording ends here, and the program runs on", process_error_text((unsigned)error),
-            (unsigned long long)address);
   int left = attach_close(&session->process, session->drain);
   if (r < 0) {
     message("%s", lb_strerror(r));

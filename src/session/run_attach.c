@@ -20,7 +20,6 @@ int run_attach(struct run_session *session)
   const struct process_options options = {.is_alone = arguments->is_alone, .part_size = run_part_size(arguments->kept)};
   double deadline = arguments->timeout > 0 ? clock_seconds() + arguments->timeout : 0;
   bool is_over = false;
-  uint64_t address = 0;
 
   if (attach_open(&options, &arguments->attached, &session->process) < 0)
     return PROGRAM_FAILURE;
@@ -40,10 +39,6 @@ int run_attach(struct run_session *session)
     nanosleep(&(struct timespec){.tv_nsec = 300000000}, NULL);
     run_report_alive(session);
   }
-  int error = (int)process_error(&session->process, NULL, &address, NULL);
-  if (error)
-    message("%s, at 0x%llx: recording ends here, and the program runs on", process_error_text((unsigned)error),
-            (unsigned long long)address);
   int left = attach_close(&session->process, NULL);
   if (is_over)
     run_report_deaths(session);

@@ -11,13 +11,6 @@
 #include "process/runtime/runtime.h"
 #include "process/runtime/signal.h"
 
-bool leave_is_wanted(const struct thread *thread)
-{
-  const struct runtime *runtime = thread->runtime;
-
-  return runtime->options & PROCESS_ATTACHED && __atomic_load_n(&runtime->control->is_leaving, __ATOMIC_ACQUIRE);
-}
-
 /* ---- a thread ---- */
 
 /* Signals that the runtime has taken and not delivered go back to the kernel, which keeps them while they are blocked.
@@ -105,7 +98,7 @@ void leave_or_fail(struct thread *thread, enum process_error error, uint64_t add
     runtime->control->error_process = thread->state->process;
   }
   runtime_ring(runtime);
-  while (!leave_is_wanted(thread))
+  while (!__atomic_load_n(&thread->wants_leave, __ATOMIC_ACQUIRE))
     kernel_call(__NR_nanosleep, (uint64_t)time, 0, 0, 0, 0, 0);
   leave_now(thread);
 }

@@ -5,6 +5,7 @@
  */
 #include <asm/unistd.h>
 #include <linux/futex.h>
+#include <linux/mman.h>
 
 #include "lastbranch/branch.h"
 #include "process/runtime/runtime.h"
@@ -62,6 +63,12 @@ static uint64_t nanoseconds_now(void)
   return (uint64_t)time[0] * 1000000000 + (uint64_t)time[1];
 }
 
+/* Whether lbr is about to leave, and reads the log afterwards. */
+static bool is_closing(const struct thread *thread)
+{
+  return __atomic_load_n(&thread->runtime->control->is_closing, __ATOMIC_ACQUIRE) && !thread->runtime->is_confined;
+}
+
 static void log_wait(struct thread *thread)
 {
   enum { TIMED_OUT = -110 };
@@ -71,7 +78,7 @@ static void log_wait(struct thread *thread)
   struct process_state *state = thread->state;
   const int64_t time[2] = {0, 50000000};
 
-  while (is_full(thread)) {
+  while (is_full(thread) && !is_closing(thread)) {
     if (thread->runtime->is_confined) {
       __builtin_ia32_pause();
       continue;
@@ -88,18 +95,30 @@ static void log_wait(struct thread *thread)
     __atomic_store_n(&state->waited, state->waited + (nanoseconds_now() - since), __ATOMIC_RELAXED);
 }
 
+/* The thread leaves, and its log is full. What it still logs goes to private memory, which nobody reads. */
+static void log_cut(struct thread *thread, uint64_t start)
+{
+  unsigned flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+
+  thread->state->is_cut = 1;
+  kernel_map(start, thread->runtime->part_size, PROT_READ | PROT_WRITE, flags, -1, 0);
+}
+
 /* `written` is increased before `log` is moved. A thread that is killed between the two leaves a part that looks
  * complete, but whose end may hold old entries or zeroes. */
 static uint64_t next_part(struct thread *thread)
 {
   struct process_state *state = thread->state;
 
-  __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
+  if (!state->is_cut)
+    __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
   if (thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded) {
     runtime_ring(thread->runtime);
     log_wait(thread);
   }
   uint64_t start = part_start(thread, state->written);
+  if (thread->runtime->mode == PROCESS_ALL && is_full(thread) && is_closing(thread) && !state->is_cut)
+    log_cut(thread, start);
   memset((void *)start, 0, thread->runtime->part_size); /* so that its end can be found */
   __atomic_store_n(&state->log, start, __ATOMIC_RELEASE);
   return start;

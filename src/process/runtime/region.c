@@ -133,6 +133,7 @@ static void state_begin(const struct thread *thread, struct process_state *state
   state->log = state->log_start = start + REGION_LOG;
   state->written = state->read = 0;
   state->is_waiting = 0;
+  state->is_cut = 0;
   state->waited = 0;
   state->pending = 0;
   state->serial = serial;

@@ -49,6 +49,7 @@ struct thread {
   uint32_t age;        /* of the cache that it is in, or about to enter; 0: it is outside. Other threads read it */
   uint32_t lookup_age; /* of what is in its lookup tables */
   uint32_t is_nudged;  /* a signal was sent to it to bring it out of an old age */
+  bool wants_leave;    /* lbr has told it to leave the cache for good: leave.c */
   bool wants_move;     /* it is to leave translations that were given up, at the next boundary */
   uint64_t move_mask;  /* signals to be blocked after that */
   uint32_t generation; /* generation of the cache that it knows */
@@ -181,9 +182,6 @@ _Noreturn void runtime_stop(const void *answer);
 
 /* The process cannot be attached to: tells lbr, which undoes everything. */
 _Noreturn void attach_fail(enum process_error error, int system_error);
-
-/* Does lbr want to leave the process? */
-bool leave_is_wanted(const struct thread *thread);
 
 /* The thread is at an instruction of the application, with its registers in the state and with all signals blocked: it
  * leaves. Nothing may be logged after that. */

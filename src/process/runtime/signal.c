@@ -327,7 +327,7 @@ static void arrived_step(const struct arrival *arrival)
   step_end(arrival);
   bool is_moving = thread->wants_move;
   thread->wants_move = false;
-  if (is_moving && !thread->pending.number && !thread->kept_set && !age_is_over(thread) && !leave_is_wanted(thread)) {
+  if (is_moving && !thread->pending.number && !thread->kept_set && !age_is_over(thread) && !thread->wants_leave) {
     move_on(arrival, &location);
     return;
   }
@@ -342,7 +342,7 @@ static bool is_nudge(const struct arrival *arrival)
   const struct signal_info *info = arrival->info;
   bool is_nobodys = info->code == CODE_USER && !info->address && arrival->thread->is_nudged;
 
-  return arrival->number == SIGNAL_NUDGE && (info->code == CODE_NUDGE || is_nobodys);
+  return arrival->number == SIGNAL_NUDGE && (info->code == CODE_NUDGE || info->code == CODE_LEAVE || is_nobodys);
 }
 
 /* A nudge: another thread wants this one to leave an age that is over, or lbr wants it to leave the cache.
@@ -351,7 +351,8 @@ static void arrived_nudge(const struct arrival *arrival)
 {
   struct thread *thread = arrival->thread;
 
-  if (!thread->is_stepping && (age_is_over(thread) || leave_is_wanted(thread)))
+  thread->wants_leave |= arrival->info->code == CODE_LEAVE && thread->runtime->options & PROCESS_ATTACHED;
+  if (!thread->is_stepping && (age_is_over(thread) || thread->wants_leave))
     deliver_soon(arrival);
   __atomic_store_n(&thread->is_nudged, 0, __ATOMIC_SEQ_CST);
 }

@@ -29,8 +29,8 @@ enum { HANDLER_DEFAULT, HANDLER_IGNORE };
 /* si_code */
 enum { CODE_USER = 0, CODE_KERNEL = 0x80, CODE_ACCESS = 2, CODE_TRACE = 2, CODE_SECCOMP = 1 };
 
-/* The signal for a thread that must leave an old part of the cache. */
-enum { SIGNAL_NUDGE = SIGSYS, CODE_NUDGE = -0x4C4252 };
+/* The signal for a thread that must leave an old part of the cache, or, from lbr, the cache itself. */
+enum { SIGNAL_NUDGE = SIGSYS, CODE_NUDGE = -0x4C4252, CODE_LEAVE = ATTACH_CODE_LEAVE };
 
 enum { FLAG_TF = 1 << 8, FLAG_DF = 1 << 10, FLAG_RF = 1 << 16, FLAGS_OURS = 0x202 };
 

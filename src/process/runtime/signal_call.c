@@ -443,10 +443,10 @@ _Noreturn void signal_call_return(struct thread *thread)
     if (pending->number && signal_send(pending->number, &pending->info))
       pending->number = 0;
     send_kept(thread);
-    thread->state->pending |= signal_is_ready(thread) || leave_is_wanted(thread);
+    thread->state->pending |= signal_is_ready(thread) || thread->wants_leave;
     context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
     context.vectors = is_good ? frame.vectors : 1;
-    if (pending->number || leave_is_wanted(thread)) /* it could not be sent again */
+    if (pending->number || thread->wants_leave) /* it could not be sent again */
       context_resume(thread, &context);
     context_try_resume(thread, &context);
   }

@@ -231,7 +231,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
   state->rip = action->handler;
   state->flags &= ~(uint64_t)(FLAG_DF | FLAG_TF | FLAG_RF);
   thread->pending.vector_size = 0;
-  state->pending = signal_is_ready(thread) || leave_is_wanted(thread);
+  state->pending = signal_is_ready(thread) || thread->wants_leave;
   struct signal_context context = context_at((void (*)(void))dispatch_enter, signal_real_mask(thread));
   context_resume(thread, &context);
 }
@@ -388,7 +388,7 @@ static void change_age(struct thread *thread)
 /* The thread leaves at state->rip. A fault is delivered first: it may be of an instruction that has been executed. */
 static void leave_if_wanted(struct thread *thread)
 {
-  if (!leave_is_wanted(thread) || (thread->pending.number && thread->pending.is_fault))
+  if (!thread->wants_leave || (thread->pending.number && thread->pending.is_fault))
     return;
   log_signal(thread, LB_ENTRY_NOWHERE, 0);
   leave_now(thread);

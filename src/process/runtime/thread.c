@@ -145,6 +145,7 @@ static _Noreturn void copy_begin(struct thread *thread, const struct birth *birt
     runtime_fail(result == -EAGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
   state_continue(thread->state, state, birth->stack);
   thread->is_vfork = false;
+  thread->wants_leave = false; /* lbr has told the parent */
   thread->is_clearing = birth->is_clearing;
   thread_begin(thread);
 }
