@@ -67,6 +67,10 @@ void record_slowdown(const struct record_session *session, char text[RECORD_SLOW
 /* The same for processes that run already. Returns the exit status: 0, or one of program.h after a message. */
 int record_attach(const struct record_arguments *arguments);
 
+/* Records the processes for a moment: `seconds` of the arguments, into a new file. The signals of relay_start end it.
+ * Returns 0, or -errno after a message. */
+int record_burst(const struct record_arguments *arguments, const char *name);
+
 /* The parts of record_run and record_session_run that record_attach needs, too: opens the trace of this name, closes
  * it, and shows what is in it. */
 int record_open(const char *name, struct lb_trace_writer **ret_writer);

@@ -111,6 +111,21 @@ static int session_record(struct record_session *session, const struct record_ar
   return left < 0 ? PROGRAM_FAILURE : 0;
 }
 
+int record_burst(const struct record_arguments *arguments, const char *name)
+{
+  struct record_session session = {.is_quiet = true, .is_alone = arguments->is_alone, .output = name};
+  int r = lb_trace_writer_open(name, &session.writer);
+
+  if (r < 0) {
+    message("%s: %s", name, lb_strerror(r));
+    return r;
+  }
+  int status = session_record(&session, arguments);
+  process_drain_free(session.drain);
+  process_done(&session.process);
+  return status ? -EIO : 0;
+}
+
 int record_attach(const struct record_arguments *arguments)
 {
   struct record_session session = {

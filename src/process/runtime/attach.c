@@ -56,8 +56,8 @@ static void thread_adopt(struct runtime *runtime, struct attach_thread *from, ui
   from->state = (uint64_t)thread->state;
 }
 
-/* Threads have a creator, unless the process is the first of the recording: otherwise they would count as a program
- * that was executed (drain_life.c). */
+/* All threads have a creator, the first thread: otherwise they would count as a program that was executed
+ * (drain_life.c). */
 _Noreturn void attach_process(struct attach_info *info)
 {
   struct runtime *runtime = &the_runtime;
@@ -70,11 +70,10 @@ _Noreturn void attach_process(struct attach_info *info)
   runtime->has_entered = true;
   runtime->numbering = info->numbering;
   runtime_open(runtime, info->fd);
-  bool is_first = !runtime->control->first_process;
   runtime_open_space(runtime);
   ranges_adopt(runtime, info);
   for (uint32_t i = 0; i < info->thread_count; i++)
-    thread_adopt(runtime, &threads[i], i == 0 && is_first ? 0 : threads[0].number);
+    thread_adopt(runtime, &threads[i], threads[0].number);
   signal_adopt(runtime);
   runtime->has_thread = true;
   runtime->attaching = NULL;
