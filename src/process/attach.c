@@ -29,10 +29,6 @@
 enum {
   HIGH_FD = 900,
   SYSCALL_SIZE = 2,
-  RESTART_SYS = 512,
-  RESTART_NO_INTERRUPT = 513,
-  RESTART_NO_HANDLER = 514,
-  RESTART_BLOCK = 516,
   NR_RESTART = 219,
   MASK_TRAP = 1 << 4,
 };
@@ -96,55 +92,6 @@ int attach_find_syscall(struct tracees *tracees, const struct target_maps *maps)
 
 /* ---- the threads ---- */
 
-/* System calls that the kernel ends with EINTR when a thread is stopped, although no handler was called: signal(7). And
- * those on sockets with a timeout. They have done nothing, and can be made again. */
-static bool is_restartable(uint64_t number)
-{
-  static const uint16_t numbers[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,  SYS_semop,
-                                     SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents, SYS_rt_sigtimedwait,
-                                     SYS_read,       SYS_readv,        SYS_recvfrom,      SYS_recvmsg,
-                                     SYS_recvmmsg,   SYS_accept,       SYS_accept4,       SYS_write,
-                                     SYS_writev,     SYS_sendto,       SYS_sendmsg};
-
-  for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
-    if (numbers[i] == number)
-      return true;
-  return false;
-}
-
-/* Is a signal pending that the thread neither blocks nor ignores? */
-static bool is_signalled(int process, const struct tracee *tracee)
-{
-  char path[64], line[256];
-  unsigned long long own = 0, shared = 0, caught = 0;
-
-  snprintf(path, sizeof(path), "/proc/%d/task/%d/status", process, tracee->thread);
-  FILE *file = fopen(path, "re");
-  if (!file)
-    return true;
-  while (fgets(line, sizeof(line), file)) {
-    sscanf(line, "SigPnd: %llx", &own);
-    sscanf(line, "ShdPnd: %llx", &shared);
-    sscanf(line, "SigCgt: %llx", &caught);
-  }
-  fclose(file);
-  return (own | shared) & caught & ~tracee->mask;
-}
-
-/* If a thread was stopped in a system call: the errno of the interruption, 0: it was not. */
-unsigned attach_interruption(int process, const struct tracee *tracee)
-{
-  const struct user_regs_struct *registers = &tracee->registers;
-  int64_t result = -(int64_t)registers->rax;
-
-  if ((int64_t)registers->orig_rax < 0)
-    return 0;
-  if ((result >= RESTART_SYS && result <= RESTART_NO_HANDLER) || result == RESTART_BLOCK)
-    return (unsigned)result;
-  bool is_ours = result == EINTR && is_restartable(registers->orig_rax) && !is_signalled(process, tracee);
-  return is_ours ? EINTR : 0;
-}
-
 struct rseq_configuration {
   uint64_t address;
   uint32_t size, signature, flags, unused;
@@ -176,6 +123,48 @@ static void rseq_take(const struct attaching *attaching, const struct tracee *tr
   tracees_write(attaching->tracees, rseq.address + SECTION_AT, &none, sizeof(none));
 }
 
+/* The number of a system call that the kernel only knows to be one that it must restart. Most code loads the number
+ * right before it makes the call. `end` is the address after the instruction. */
+static uint64_t call_number(const struct attaching *attaching, uint64_t end)
+{
+  enum { BEFORE = 16, LOAD = 0xB8 }; /* MOV EAX, imm32 */
+  uint8_t code[BEFORE];
+
+  if (!tracees_read(attaching->tracees, code, end - SYSCALL_SIZE - BEFORE, BEFORE))
+    return NR_RESTART;
+  for (unsigned at = BEFORE - 5; at; at--) {
+    uint32_t number;
+
+    memcpy(&number, code + at + 1, sizeof(number));
+    bool is_known =
+      number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll || number == SYS_futex;
+    if (code[at] == LOAD && is_known)
+      return number;
+  }
+  return NR_RESTART;
+}
+
+/* The thread was stopped in a system call, which it executes again; or the kernel has set it back to the instruction,
+ * to restart a call with a timeout. */
+static void call_take(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
+{
+  const struct user_regs_struct *from = &tracee->registers;
+  uint16_t code = 0;
+
+  thread->interrupted = tracee_interruption(attaching->tracees, tracee);
+  if (thread->interrupted) {
+    thread->call = from->orig_rax;
+    thread->registers[0] = thread->interrupted == TRACEE_RESTART_BLOCK ? (uint64_t)NR_RESTART : from->orig_rax;
+    thread->rip -= SYSCALL_SIZE;
+  } else if (from->rax == NR_RESTART && tracees_read(attaching->tracees, &code, from->rip, SYSCALL_SIZE) &&
+             code == 0x050F) {
+    thread->interrupted = TRACEE_RESTART_BLOCK;
+    thread->call = NR_RESTART;
+  }
+  if (thread->interrupted && thread->call == NR_RESTART)
+    thread->call = call_number(attaching, thread->rip + SYSCALL_SIZE);
+}
+
 static void thread_fill(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
 {
   const struct user_regs_struct *from = &tracee->registers;
@@ -183,17 +172,10 @@ static void thread_fill(const struct attaching *attaching, const struct tracee *
                                   from->rsi, from->rdi, from->r8,  from->r9,  from->r10, from->r11,
                                   from->r12, from->r13, from->r14, from->r15};
 
-  *thread = (struct attach_thread){.rip = from->rip,
-                                   .flags = from->eflags,
-                                   .mask = tracee->mask,
-                                   .number = (uint32_t)tracee->thread,
-                                   .interrupted = attach_interruption(attaching->tracees->process, tracee)};
+  *thread = (struct attach_thread){
+    .rip = from->rip, .flags = from->eflags, .mask = tracee->mask, .number = (uint32_t)tracee->thread};
   memcpy(thread->registers, registers, sizeof(registers));
-  if (thread->interrupted) {
-    thread->call = from->orig_rax;
-    thread->registers[0] = thread->interrupted == RESTART_BLOCK ? (uint64_t)NR_RESTART : from->orig_rax;
-    thread->rip -= SYSCALL_SIZE;
-  }
+  call_take(attaching, tracee, thread);
   rseq_take(attaching, tracee, thread);
 }
 
@@ -472,6 +454,7 @@ static void threads_begin(const struct attaching *attaching, const struct attach
 
     if (tracee->is_gone)
       continue;
+    tracee->is_changed = true;
     tracee->registers.rip = attachment->thread_entry;
     tracee->registers.rdi = threads[number].thread;
     tracee->registers.gs_base = threads[number].state;

@@ -27,10 +27,8 @@ int attachment_begin(struct attachment *attachment, struct process *process, int
 /* Leaves one process. Returns 0; -ESRCH: it is gone; -errno. */
 int attachment_end(struct attachment *attachment, const struct process *process, int pid);
 
-/* attach.c; of a thread that was stopped in a system call: the errno by which the kernel would restart it, EINTR if the
- * thread must execute it again; 0: it was in none, or the call has ended. */
+/* attach.c; finds an instruction for tracee_call. Returns 0 or -errno. */
 struct target_maps;
 int attach_find_syscall(struct tracees *tracees, const struct target_maps *maps); /* the vDSO has one, and every libc */
-unsigned attach_interruption(int process, const struct tracee *tracee);
 
 #endif

@@ -62,28 +62,38 @@ static bool is_executing(const struct leaving *leaving, const struct tracee *tra
          end == END_EXEC;
 }
 
+/* Has the kernel set the thread back to the instruction of the system call, to make the call again? */
+static bool is_set_back(const struct leaving *leaving, const struct user_regs_struct *registers)
+{
+  enum { SYSCALL_SIZE = 2 };
+
+  return registers->rip == leaving->attachment->call_back - SYSCALL_SIZE &&
+         registers->rcx == leaving->attachment->call_back;
+}
+
 /* The thread waits in a system call of the application, and leaves from there. Returns false: it does not. */
 static bool leave_from_call(const struct leaving *leaving, const struct tracee *tracee)
 {
   struct user_regs_struct registers = tracee->registers;
-  unsigned interruption = registers.rip == leaving->attachment->call_back && !is_locked(registers.orig_rax)
-                            ? attach_interruption(leaving->tracees.process, tracee)
-                            : 0;
+  bool is_back = is_set_back(leaving, &registers), is_in = registers.rip == leaving->attachment->call_back;
+  uint64_t number = is_back ? registers.rax : registers.orig_rax;
+  unsigned interruption = is_in ? tracee_interruption(&leaving->tracees, tracee) : 0;
 
-  if (!interruption || is_executing(leaving, tracee))
+  if ((!interruption && !is_back) || is_locked(number) || is_executing(leaving, tracee))
     return false;
   registers.rip = leaving->attachment->call_entry;
   registers.rdi = registers.rax;
-  registers.rsi = registers.orig_rax;
-  registers.rdx = interruption == EINTR;
+  registers.rsi = number;
+  registers.rdx = is_back || interruption == EINTR;
   registers.orig_rax = UINT64_MAX;
   registers.eflags = FLAGS_PLAIN;
   return tracee_block(tracee, ~(uint64_t)MASK_TRAP) >= 0 && tracee_set(tracee, &registers) >= 0;
 }
 
+/* A thread that stands right behind the breakpoint is about to report that. */
 static void thread_send_off(const struct leaving *leaving, struct tracee *tracee)
 {
-  if (!leave_from_call(leaving, tracee))
+  if (tracee->registers.rip != leaving->attachment->breakpoint && !leave_from_call(leaving, tracee))
     nudge(leaving, tracee);
   tracee->is_stopped = false;
   ptrace(PTRACE_CONT, tracee->thread, NULL, NULL);
@@ -120,7 +130,7 @@ static bool are_all_there(const struct leaving *leaving)
 }
 
 /* Waits until all threads are at the breakpoint. */
-static int threads_leave(struct leaving *leaving)
+static void threads_leave(struct leaving *leaving)
 {
   const struct attachment *attachment = leaving->attachment;
   double start = clock_seconds(), next = start + AGAIN_SECONDS;
@@ -142,13 +152,43 @@ static int threads_leave(struct leaving *leaving)
     if (now < next || !threads_stop_again(leaving, &thread))
       continue;
     next = now + AGAIN_SECONDS;
-    if (attachment->wait && !attachment->wait(attachment->data, thread, now - start))
-      return -EINTR;
+    if (attachment->wait) /* some threads have left: there is no way back */
+      attachment->wait(attachment->data, thread, now - start);
   }
-  return 0;
 }
 
 /* ---- the process ---- */
+
+static bool has_nudge(const struct tracee *tracee)
+{
+  enum { MOST = 32 };
+  const struct __ptrace_peeksiginfo_args all = {.nr = MOST};
+  siginfo_t infos[MOST];
+  long count = ptrace(PTRACE_PEEKSIGINFO, tracee->thread, &all, infos);
+
+  for (long i = 0; i < count; i++)
+    if (infos[i].si_signo == SIGSYS && infos[i].si_code == ATTACH_CODE_LEAVE)
+      return true;
+  return false;
+}
+
+/* A thread may have been told more than once. It has blocked the signal, and must not find it natively. Its answer has
+ * been read, so that there is room for the arguments of the call. */
+static void nudges_take_back(const struct leaving *leaving, struct tracee *tracee)
+{
+  enum { SET_SIZE = 8, MOST = 64 };
+
+  struct {
+    uint64_t set;
+    int64_t time[2];
+  } data = {UINT64_C(1) << (SIGSYS - 1), {0, 0}};
+  const uint64_t argument[6] = {tracee->answer, 0, tracee->answer + offsetof(__typeof__(data), time), SET_SIZE};
+  int64_t result = SIGSYS;
+  for (unsigned i = 0; i < MOST && result == SIGSYS && has_nudge(tracee); i++)
+    if (!tracees_write(&leaving->tracees, tracee->answer, &data, sizeof(data)) ||
+        tracee_call(&leaving->tracees, tracee, SYS_rt_sigtimedwait, argument, &result) < 0)
+      return;
+}
 
 /* The registers and the mask with which the thread goes on natively. */
 static int thread_restore(const struct leaving *leaving, struct tracee *tracee)
@@ -158,6 +198,8 @@ static int thread_restore(const struct leaving *leaving, struct tracee *tracee)
 
   if (!tracees_read(&leaving->tracees, &left, tracee->answer, sizeof(left)))
     return -EFAULT;
+  nudges_take_back(leaving, tracee);
+  tracee->is_changed = true;
   if (ptrace(PTRACE_GETREGS, tracee->thread, NULL, to) < 0)
     return -errno;
   unsigned long long *const registers[16] = {&to->rax, &to->rcx, &to->rdx, &to->rbx, &to->rsp, &to->rbp,
@@ -194,11 +236,31 @@ static int process_restore(struct leaving *leaving, struct tracee *first)
   return r < 0 ? r : tracee_call(&leaving->tracees, first, SYS_munmap, image, &result);
 }
 
+/* A thread that has made other calls since goes once more through the place where the kernel restarts calls, and stops
+ * there. */
+static int thread_stop_again(struct leaving *leaving, struct tracee *tracee)
+{
+  const struct user_regs_struct registers = tracee->registers;
+  enum tracee_event event;
+  int r = tracee_set(tracee, &registers);
+
+  tracee->is_stopped = false;
+  if (r < 0 || ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) < 0 ||
+      ptrace(PTRACE_CONT, tracee->thread, NULL, NULL) < 0)
+    return -ESRCH;
+  while (!tracee->is_stopped && !tracee->is_gone)
+    if (!tracees_next(&leaving->tracees, &event))
+      nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
+  tracee->registers = registers;
+  return tracee->is_gone ? -ESRCH : 0;
+}
+
 static int leave_stopped(struct leaving *leaving)
 {
   struct tracee *first = NULL;
-  int r = threads_leave(leaving);
+  int r = 0;
 
+  threads_leave(leaving);
   for (size_t i = 0; i < leaving->tracees.count && r >= 0; i++) {
     struct tracee *tracee = &leaving->tracees.list[i];
 
@@ -207,9 +269,9 @@ static int leave_stopped(struct leaving *leaving)
     r = thread_restore(leaving, tracee);
     first = first ? first : tracee;
   }
-  if (r < 0)
-    return r;
-  return first ? process_restore(leaving, first) : -ESRCH;
+  if (r >= 0)
+    r = first ? process_restore(leaving, first) : -ESRCH;
+  return r < 0 ? r : thread_stop_again(leaving, first);
 }
 
 int attachment_end(struct attachment *attachment, const struct process *process, int pid)

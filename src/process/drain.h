@@ -115,8 +115,10 @@ struct drain_slot {
   bool is_visible; /* the system shows the thread under its numbers, so that its end can be seen */
   bool is_dead;    /* the system no longer shows it, and it has not marked its end */
   uint32_t stream, space, process, thread;
-  uint64_t read;  /* parts that were given to the trace */
-  uint32_t taken; /* entries of the next part that were given to the trace, too */
+  uint64_t read;      /* parts that were given to the trace */
+  uint32_t taken;     /* entries of the next part that were given to the trace, too */
+  uint64_t seen_part; /* the part that was being filled when slot_look last counted its entries, */
+  uint32_t seen;      /* and their number */
   struct drain_view view;
   double moved; /* when it last had anything new */
   double begun; /* when it was opened */
@@ -232,7 +234,7 @@ void drain_wake(const void *word);
 
 /* Returns how far a thread's log has been written. With `is_whole`, or for a thread that is gone, this includes the
  * part that is being filled. */
-struct drain_view slot_look(const struct process_drain *drain, uint32_t number, bool is_whole);
+struct drain_view slot_look(struct process_drain *drain, uint32_t number, bool is_whole);
 
 /* Takes the entries of a view, which may be older than what was taken already. `step` as in drain_settle, 0: all.
  * Returns 0 or negative. */

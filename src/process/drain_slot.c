@@ -70,27 +70,31 @@ static uint32_t part_entries(const struct process_drain *drain)
   return drain->process->part_size / sizeof(uint32_t);
 }
 
-struct drain_view slot_look(const struct process_drain *drain, uint32_t number, bool is_whole)
+struct drain_view slot_look(struct process_drain *drain, uint32_t number, bool is_whole)
 {
   const struct process_state *page = drain_page(drain, number);
+  struct drain_slot *slot = &drain->slots[number];
   struct drain_view view = {.status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE)};
   uint64_t again;
 
-  if (drain->slots[number].is_open && view.status != THREAD_GONE)
+  if (slot->is_open && view.status != THREAD_GONE)
     view.status = THREAD_LIVE; /* only the drain frees pages: the program has overwritten the status */
   if (view.status != THREAD_LIVE && view.status != THREAD_GONE)
     return view;
-  if (drain->slots[number].is_dead)
+  if (slot->is_dead)
     view.status = THREAD_GONE;
   view.written = __atomic_load_n(&page->written, __ATOMIC_ACQUIRE);
   if (view.status != THREAD_GONE && !is_whole)
     return view;
   view.position = process_position(drain->process, number, view.written, __atomic_load_n(&page->log, __ATOMIC_ACQUIRE),
-                                   __atomic_load_n(&page->log_start, __ATOMIC_RELAXED));
+                                   __atomic_load_n(&page->log_start, __ATOMIC_RELAXED),
+                                   slot->seen_part == view.written && slot->is_open ? slot->seen : 0);
   again = __atomic_load_n(&page->written, __ATOMIC_ACQUIRE);
   bool is_cut = __atomic_load_n(&page->is_cut, __ATOMIC_ACQUIRE);
   if (again != view.written || is_cut) /* it moved to the next part meanwhile: take only the full ones */
     view.position = 0;
+  slot->seen_part = view.written;
+  slot->seen = view.position;
   return view;
 }
 
@@ -174,6 +178,9 @@ static int slot_open_one(struct process_drain *drain, uint32_t number)
     .begun = drain->now,
   };
   drain_space_enter(drain, slot->space);
+  slot->is_ignored = __atomic_load_n(&page->is_unwanted, __ATOMIC_RELAXED);
+  if (slot->is_ignored)
+    return 0;
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
   drain_title_begins(slot);
   r = past_take(drain, number);
@@ -236,15 +243,29 @@ static void part_return(struct process_drain *drain, uint32_t number)
     drain_wake(&page->read);
 }
 
-/* The number of entries before the first that names step `step` or a later one. */
-static uint32_t entries_before(const uint32_t *entries, uint32_t count, uint32_t step)
+/* Copies entries, some at a time, until one names step `step` or a later one. Returns the number of entries before it.
+ */
+static uint32_t entries_copy(struct process_drain *drain, const uint32_t *entries, uint32_t count, uint32_t step)
 {
-  for (uint32_t i = 0; i < count; i++) {
-    if (entries[i] == LB_ENTRY_EVENT)
-      i += LB_ENTRY_EVENT_WORDS;
-    else if ((entries[i] & ~LB_ENTRY_ENTER) >= step)
-      return i;
+  enum { BLOCK = 4096 };
+  uint32_t copied = 0, at = 0;
+
+  while (at < count) {
+    if (at >= copied) {
+      uint32_t size = count - copied < BLOCK ? count - copied : BLOCK;
+
+      memcpy(drain->entries + copied, entries + copied, (size_t)size * sizeof(uint32_t));
+      copied += size;
+    } else if (drain->entries[at] == LB_ENTRY_EVENT) {
+      at += 1 + LB_ENTRY_EVENT_WORDS;
+    } else if ((drain->entries[at] & ~LB_ENTRY_ENTER) >= step) {
+      return at;
+    } else {
+      at++;
+    }
   }
+  if (copied < count) /* the words of an event at the end */
+    memcpy(drain->entries + copied, entries + copied, (size_t)(count - copied) * sizeof(uint32_t));
   return count;
 }
 
@@ -263,9 +284,8 @@ static int part_give(struct process_drain *drain, uint32_t number, uint32_t end,
                    (uint64_t)count * sizeof(uint32_t)))
     return slot_spoil(drain, slot); /* 0 or negative */
   if (step) {
-    memcpy(drain->entries, entries, (size_t)count * sizeof(uint32_t));
+    wanted = entries_copy(drain, entries, count, step);
     entries = drain->entries;
-    wanted = entries_before(entries, count, step);
   }
   slot->taken += wanted;
   slot->moved = drain->moved = drain->now;

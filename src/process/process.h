@@ -189,9 +189,10 @@ bool process_thread_is_native(const struct process_thread *thread);
 
 /* Entries in the part of the log that is being filled: those up to `log`, the address when the thread was last outside
  * its cache, and those that it has written since, up to the first 0. The runtime advances the number of the part before
- * the address: an address that is still in the previous part means that the new part is empty. */
+ * the address: an address that is still in the previous part means that the new part is empty. `known` entries of the
+ * part are known to be there. */
 uint32_t process_position(const struct process *process, uint32_t slot, uint64_t written, uint64_t log,
-                          uint64_t log_start);
+                          uint64_t log_start, uint32_t known);
 
 /* The newest entries of a thread's log, oldest first: appends to the array `entries` of `ret_count` (array_grow of
  * base.h; starts as NULL, 0). Appends at most what the log holds: all parts but one, if the thread is still running.

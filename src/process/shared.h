@@ -186,8 +186,9 @@ struct process_state {
   uint32_t has_top;   /* if it could be read; */
   char command[PROCESS_COMMAND]; /* when its process ends or executes a program: the words of /proc/self/cmdline, each
                                     ended by 0, or the title that it has set */
-  uint32_t is_cut;               /* its log was full when lbr left: the part that is being filled holds nothing */
-  uint32_t place;                /* in the order in which threads were made, in all processes together */
+  uint32_t is_unwanted; /* of a child that is not followed, in a process that lbr has attached to: lbr leaves it, too */
+  uint32_t is_cut;      /* its log was full when lbr left: the part that is being filled holds nothing */
+  uint32_t place;       /* in the order in which threads were made, in all processes together */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

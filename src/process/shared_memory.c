@@ -74,7 +74,7 @@ static const uint8_t *part_of(const struct process *process, uint32_t slot, uint
 }
 
 uint32_t process_position(const struct process *process, uint32_t slot, uint64_t written, uint64_t log,
-                          uint64_t log_start)
+                          uint64_t log_start, uint32_t known)
 {
   uint64_t stride = (uint64_t)process->part_size + PROCESS_PAGE, offset = log - log_start;
   uint32_t position, most = process->part_size / 4;
@@ -82,7 +82,8 @@ uint32_t process_position(const struct process *process, uint32_t slot, uint64_t
   if (offset / stride != written % PROCESS_PARTS || offset % stride > process->part_size)
     return 0;
   const uint32_t *part = (const uint32_t *)(const void *)part_of(process, slot, written);
-  for (position = (uint32_t)(offset % stride / 4); position < most; position++)
+  position = (uint32_t)(offset % stride / 4);
+  for (position = position > known ? position : known; position < most; position++)
     if (!__atomic_load_n(&part[position], __ATOMIC_RELAXED))
       break;
   return position;
@@ -102,6 +103,8 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
     return false;
   uint64_t written = __atomic_load_n(&shared->written, __ATOMIC_ACQUIRE);
   memcpy(&state, shared, sizeof(state));
+  if (state.is_unwanted)
+    return false;
   state.written = written;
   state.log = __atomic_load_n(&shared->log, __ATOMIC_ACQUIRE);
   struct process_thread thread = {
@@ -114,7 +117,7 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
     .creator = state.creator,
     .written = written,
     .read = state.read,
-    .position = process_position(process, slot, written, state.log, state.log_start),
+    .position = process_position(process, slot, written, state.log, state.log_start, 0),
     .end = state.end <= END_LEFT ? state.end : END_NONE,
     .end_status = state.end_status,
     .signal_code = state.signal_code,

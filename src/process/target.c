@@ -28,7 +28,7 @@ static FILE *proc_open(int process, const char *name)
 
 /* What matters of /proc/PID/status. */
 struct status {
-  int group, tracer, seccomp;
+  int group, tracer, seccomp, threads;
   char state;
   bool has_shadow_stack;
 };
@@ -47,6 +47,7 @@ static int status_read(int process, struct status *ret_status)
     sscanf(line, "Tgid: %d", &status.group);
     sscanf(line, "TracerPid: %d", &status.tracer);
     sscanf(line, "Seccomp: %d", &status.seccomp);
+    sscanf(line, "Threads: %d", &status.threads);
     if (!strncmp(line, "x86_Thread_features:", 20))
       status.has_shadow_stack = strstr(line, "shstk");
   }
@@ -263,7 +264,7 @@ int target_check(int process)
   }
   if (process == getpid())
     return refuse(process, "lbr cannot attach to itself");
-  if (status.state == 'Z' || status.state == 'X')
+  if (status.state == 'X' || (status.state == 'Z' && status.threads <= 1)) /* else only its first thread has ended */
     return refuse(process, "it has ended already; its parent has not asked for its status yet");
   if (status.tracer) {
     target_complain(process, -EPERM);

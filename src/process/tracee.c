@@ -8,11 +8,13 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ptrace.h>
+#include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -20,7 +22,8 @@
 
 #include "base/base.h"
 
-#define WAIT_SECONDS 0.25 /* between two calls of the wait function */
+#define WAIT_SECONDS 0.25  /* between two calls of the wait function */
+#define LOOSE_SECONDS 0.05 /* for which threads stand still while another cannot be stopped */
 #define PAUSE_NANOSECONDS 50000
 
 enum { SYSCALL_STOP = SIGTRAP | 0x80, MASK_SIZE = 8 };
@@ -135,6 +138,70 @@ int tracee_run(const struct tracees *tracees, struct tracee *tracee, const struc
   return r;
 }
 
+/* ---- system calls that were interrupted ---- */
+
+/* System calls that the kernel ends with EINTR when a thread is stopped, although no handler was called: signal(7). And
+ * those on sockets with a timeout. They have done nothing, and can be made again. */
+static bool is_restartable(uint64_t number)
+{
+  static const uint16_t numbers[] = {SYS_epoll_wait, SYS_epoll_pwait,  SYS_epoll_pwait2,  SYS_semop,
+                                     SYS_semtimedop, SYS_io_getevents, SYS_io_pgetevents, SYS_rt_sigtimedwait,
+                                     SYS_read,       SYS_readv,        SYS_recvfrom,      SYS_recvmsg,
+                                     SYS_recvmmsg,   SYS_accept,       SYS_accept4,       SYS_write,
+                                     SYS_writev,     SYS_sendto,       SYS_sendmsg};
+
+  for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+    if (numbers[i] == number)
+      return true;
+  return false;
+}
+
+/* Is a signal pending that has a handler, and that the thread does not block? */
+static bool is_signalled(int process, const struct tracee *tracee)
+{
+  char path[64], line[256];
+  unsigned long long own = 0, shared = 0, caught = 0;
+
+  snprintf(path, sizeof(path), "/proc/%d/task/%d/status", process, tracee->thread);
+  FILE *file = fopen(path, "re");
+  if (!file)
+    return true;
+  while (fgets(line, sizeof(line), file)) {
+    sscanf(line, "SigPnd: %llx", &own);
+    sscanf(line, "ShdPnd: %llx", &shared);
+    sscanf(line, "SigCgt: %llx", &caught);
+  }
+  fclose(file);
+  return (own | shared) & caught & ~tracee->mask;
+}
+
+unsigned tracee_interruption(const struct tracees *tracees, const struct tracee *tracee)
+{
+  enum { RESTART_SYS = 512, RESTART_NO_HANDLER = 514 };
+  const struct user_regs_struct *registers = &tracee->registers;
+  int64_t result = -(int64_t)registers->rax;
+
+  if ((int64_t)registers->orig_rax < 0)
+    return 0;
+  if ((result >= RESTART_SYS && result <= RESTART_NO_HANDLER) || result == TRACEE_RESTART_BLOCK)
+    return (unsigned)result;
+  bool is_ours = result == EINTR && is_restartable(registers->orig_rax) && !is_signalled(tracees->process, tracee);
+  return is_ours ? EINTR : 0;
+}
+
+/* The thread goes on as if it had not been stopped: the kernel restarts most system calls, but not all. */
+static void tracee_go_on(const struct tracees *tracees, struct tracee *tracee)
+{
+  enum { SYSCALL_SIZE = 2 };
+
+  if (tracee_interruption(tracees, tracee) != EINTR)
+    return;
+  tracee->registers.rip -= SYSCALL_SIZE;
+  tracee->registers.rax = tracee->registers.orig_rax;
+  tracee->registers.orig_rax = UINT64_MAX;
+  tracee_set(tracee, &tracee->registers);
+}
+
 /* ---- the list ---- */
 
 static struct tracee *tracee_find(const struct tracees *tracees, int thread)
@@ -245,6 +312,16 @@ static bool stop_take(const struct tracees *tracees, struct tracee *tracee, int 
   return false;
 }
 
+/* A thread has made another one, which is traced from its first instruction on. */
+static void clone_take(struct tracees *tracees, int thread, int status)
+{
+  unsigned long made = 0;
+
+  if (status >> 16 == PTRACE_EVENT_CLONE && ptrace(PTRACE_GETEVENTMSG, thread, NULL, &made) >= 0 &&
+      !tracee_find(tracees, (int)made))
+    tracee_add(tracees, (int)made);
+}
+
 struct tracee *tracees_next(struct tracees *tracees, enum tracee_event *ret_event)
 {
   for (;;) {
@@ -252,6 +329,8 @@ struct tracee *tracees_next(struct tracees *tracees, enum tracee_event *ret_even
 
     if (thread <= 0)
       return NULL;
+    if (WIFSTOPPED(status))
+      clone_take(tracees, thread, status);
     struct tracee *tracee = tracee_find(tracees, thread);
     if (!tracee && WIFSTOPPED(status))
       tracee = tracee_add(tracees, thread); /* a new thread */
@@ -282,23 +361,61 @@ static void pause_shortly(void)
   nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
 }
 
+/* Lets the threads run that were stopped. The one that could not be may need them: its child of vfork, which it waits
+ * for, may wait for one of them. */
+static void all_loosen(struct tracees *tracees)
+{
+  tracees->is_stopping = false;
+  for (size_t i = 0; i < tracees->count; i++) {
+    struct tracee *tracee = &tracees->list[i];
+
+    if (!tracee->is_stopped || tracee->is_gone)
+      continue;
+    tracee_go_on(tracees, tracee);
+    tracee->is_stopped = false;
+    ptrace(PTRACE_CONT, tracee->thread, NULL, NULL);
+  }
+}
+
+static void all_tighten(struct tracees *tracees)
+{
+  tracees->is_stopping = true;
+  for (size_t i = 0; i < tracees->count; i++)
+    if (!tracees->list[i].is_stopped && !tracees->list[i].is_gone)
+      ptrace(PTRACE_INTERRUPT, tracees->list[i].thread, NULL, NULL);
+}
+
+/* Is the thread still on its way to the stop? */
+static bool is_running(const struct tracees *tracees, int thread)
+{
+  const struct tracee *tracee = tracee_find(tracees, thread);
+
+  return tracee && !tracee->is_stopped && !tracee->is_gone;
+}
+
 /* Waits until all threads of the list are stopped. */
 static int all_wait(struct tracees *tracees, tracee_wait_function *wait, void *data)
 {
-  double start = clock_seconds(), next = start + WAIT_SECONDS;
+  double start = clock_seconds(), since = start, next = start + WAIT_SECONDS;
   enum tracee_event event;
-  int thread;
+  int thread, late = 0; /* the thread that cannot be stopped while others are */
 
   while ((thread = thread_running(tracees))) {
     if (tracees_next(tracees, &event))
       continue;
     pause_shortly();
     double now = clock_seconds();
-    if (now < next)
-      continue;
-    next = now + WAIT_SECONDS;
-    if (wait && !wait(data, thread, now - start))
+    if (late && !is_running(tracees, late)) {
+      late = 0;
+      since = now;
+      all_tighten(tracees);
+    } else if (!late && now - since > LOOSE_SECONDS) {
+      late = thread;
+      all_loosen(tracees);
+    }
+    if (now >= next && wait && !wait(data, thread, now - start))
       return -EINTR;
+    next = now >= next ? now + WAIT_SECONDS : next;
   }
   return 0;
 }
@@ -315,11 +432,30 @@ static int memory_open(struct tracees *tracees)
   return 0;
 }
 
+/* While a process stands still, lbr goes before all others that want a processor, if it may: the threads that it has
+ * let go would otherwise keep it from the rest. */
+static void be_urgent(bool is_urgent)
+{
+  static struct sched_param before;
+  static int policy = -1;
+  const struct sched_param level = {.sched_priority = 1};
+
+  if (is_urgent) {
+    policy = sched_getscheduler(0);
+    if (policy < 0 || sched_getparam(0, &before) < 0 || sched_setscheduler(0, SCHED_RR, &level) < 0)
+      policy = -1;
+  } else if (policy >= 0) {
+    sched_setscheduler(0, policy, &before);
+    policy = -1;
+  }
+}
+
 int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, tracee_wait_function *wait, void *data)
 {
   int r;
 
   *tracees = (struct tracees){.process = process, .breakpoint = breakpoint, .is_stopping = true};
+  be_urgent(true);
   do {
     r = seize_new(tracees);
     int waited = r < 0 ? r : all_wait(tracees, wait, data);
@@ -333,28 +469,36 @@ int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, trac
   return r;
 }
 
-/* A thread that is not stopped can only be let go once it is. */
-static void tracee_free(struct tracee *tracee)
+static void tracee_free(const struct tracees *tracees, struct tracee *tracee)
 {
-  int status;
-
-  if (tracee->is_gone)
+  if (tracee->is_gone || !tracee->is_stopped)
     return;
-  if (!tracee->is_stopped) {
-    ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL);
-    if (waitpid(tracee->thread, &status, __WALL | WNOHANG) <= 0)
-      pause_shortly();
-  } else {
-    tracee_block(tracee, tracee->mask);
-    tracee_set(tracee, &tracee->registers);
-  }
+  if (!tracee->is_changed)
+    tracee_go_on(tracees, tracee);
+  tracee_block(tracee, tracee->mask);
+  tracee_set(tracee, &tracee->registers);
   ptrace(PTRACE_DETACH, tracee->thread, NULL, NULL);
+}
+
+/* A thread can only be let go when it is stopped. One that cannot be stopped now is let go when lbr ends. */
+static void all_stop_again(struct tracees *tracees)
+{
+  double end = clock_seconds() + LOOSE_SECONDS;
+  enum tracee_event event;
+
+  all_tighten(tracees);
+  while (thread_running(tracees) && clock_seconds() < end)
+    if (!tracees_next(tracees, &event))
+      pause_shortly();
 }
 
 void tracees_free(struct tracees *tracees)
 {
+  if (thread_running(tracees))
+    all_stop_again(tracees);
   for (size_t i = 0; i < tracees->count; i++)
-    tracee_free(&tracees->list[i]);
+    tracee_free(tracees, &tracees->list[i]);
+  be_urgent(false);
   if (tracees->memory)
     close(tracees->memory);
   free(tracees->list);

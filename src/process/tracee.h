@@ -14,6 +14,7 @@
 struct tracee {
   int thread;
   bool is_stopped, is_gone;
+  bool is_changed;                   /* its registers were set to other ones, with which it goes on */
   bool has_arrived;                  /* detach.c: it is at the breakpoint of the runtime, */
   uint64_t answer;                   /* which gave this address */
   struct user_regs_struct registers; /* when it was stopped */
@@ -35,6 +36,11 @@ struct tracees {
  * If it fails, the threads that were seized are let go. */
 typedef bool tracee_wait_function(void *data, int thread, double seconds); /* returns false: give up */
 int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, tracee_wait_function *wait, void *data);
+
+/* Of a thread that was stopped in a system call: the errno by which the kernel restarts the call, or EINTR: it has done
+ * nothing, and the thread must execute it again. 0: it was in no call, or the call has ended. */
+enum { TRACEE_RESTART_BLOCK = 516 };
+unsigned tracee_interruption(const struct tracees *tracees, const struct tracee *tracee);
 
 /* Lets all threads go on, with the registers and masks in the list, and frees the list. */
 void tracees_free(struct tracees *tracees);

@@ -37,11 +37,10 @@ static char *output_name(const struct record_arguments *arguments, char *const *
 }
 
 /* Records until it is over. */
-static void session_run(struct record_session *session, const struct record_arguments *arguments)
+static void session_run(struct record_session *session, const struct record_arguments *arguments, unsigned signals)
 {
   double now = clock_seconds(), end = arguments->seconds > 0 ? now + arguments->seconds : 0, look = now + LOOK_SECONDS;
   struct record_progress progress;
-  unsigned signals = relay_count();
 
   record_progress_begin(&progress);
   relay_bell(session_ring, &session->process);
@@ -74,6 +73,7 @@ static void stops_show(double attached, double left)
 /* Returns an exit status. */
 static int session_record(struct record_session *session, const struct record_arguments *arguments)
 {
+  unsigned signals = relay_count(); /* one that comes from now on ends the recording */
   uint64_t part = PARTS;
   struct process_options options = {.is_all = true, .is_alone = arguments->is_alone};
   int r;
@@ -89,7 +89,7 @@ static int session_record(struct record_session *session, const struct record_ar
   double attached = process_stopped(&session->process);
   r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
   if (r >= 0)
-    session_run(session, arguments);
+    session_run(session, arguments, signals);
   int left = attach_close(&session->process, session->drain);
   if (r < 0) {
     message("%s", lb_strerror(r));

@@ -21,9 +21,9 @@ int run_attach(struct run_session *session)
   double deadline = arguments->timeout > 0 ? clock_seconds() + arguments->timeout : 0;
   bool is_over = false;
 
+  unsigned signals = relay_count(); /* one that comes from now on ends the recording */
   if (attach_open(&options, &arguments->attached, &session->process) < 0)
     return PROGRAM_FAILURE;
-  unsigned signals = relay_count();
   while (!is_over && relay_count() == signals && !arguments->is_snapshot) {
     const struct timespec time = {.tv_nsec = (long)(LOOK_SECONDS * 1e9)};
 

@@ -310,8 +310,16 @@ void dispatch_syscall(void)
     signal_call_return(thread);
   log_put(thread, number);
   thread->is_unmade = true;
-  thread->interrupted = 0;
-  if (!syscall_make(thread)) {
+  if (thread->interrupted && thread->was_signalled) /* restart_syscall(2) would fail: rt_sigreturn has disarmed it */
+    state->registers[GPR_RAX] = thread->interrupted_call;
+  bool is_made = syscall_make(thread);
+  if (thread->interrupted && is_made && state->registers[GPR_RAX] == (uint64_t)-EINTR && !state->pending) {
+    state->registers[GPR_RAX] = thread->interrupted_call; /* a call of the runtime itself has disarmed it */
+    is_made = syscall_make(thread);
+  }
+  if (is_made)
+    thread->interrupted = 0;
+  if (!is_made) {
     if (thread->is_unmade)
       unlog_call(thread, number);
     state->rip = step->from;

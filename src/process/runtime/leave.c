@@ -69,18 +69,17 @@ _Noreturn void leave_now(struct thread *thread)
 }
 
 /* The thread was in syscall_pass, with the registers of the application in its state and RIP after the instruction. If
- * the kernel cannot restart the call by itself, the application executes the instruction again. */
-_Noreturn void leave_call(int64_t result, int64_t number, uint64_t is_again)
+ * the kernel cannot restart the call by itself, the application executes the instruction again, with this number. */
+_Noreturn void leave_call(int64_t result, uint64_t number, uint64_t is_again)
 {
   enum { SYSCALL_SIZE = 2 };
   struct thread *thread = thread_self();
   struct process_state *state = thread->state;
 
-  if (is_again)
-    state->rip -= SYSCALL_SIZE;
-  else
-    state->registers[GPR_RAX] = (uint64_t)result;
-  leave(thread, is_again ? -1 : number);
+  thread->interrupted = 0; /* the call was made again */
+  state->registers[GPR_RAX] = is_again ? number : (uint64_t)result;
+  state->rip -= is_again ? SYSCALL_SIZE : 0;
+  leave(thread, is_again ? -1 : (int64_t)number);
 }
 
 /* The recorder cannot go on: if the program was running before, it runs on without the recorder. lbr sees the error,

@@ -144,7 +144,8 @@ static void state_begin(const struct thread *thread, struct process_state *state
   state->end_status = 0;
 }
 
-static void state_fill(struct thread *thread, uint32_t process, uint32_t creator, uint32_t numbering)
+static void state_fill(struct thread *thread, uint32_t process, uint32_t creator, uint32_t numbering,
+                       uint32_t is_unwanted)
 {
   struct process_state *state = thread->state;
   uint64_t start = region_start(thread);
@@ -156,6 +157,7 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
                                 .self = start,
                                 .process = process,
                                 .creator = creator,
+                                .is_unwanted = is_unwanted,
                                 .numbering = numbering};
 
   state_begin(thread, &fresh, state->serial + 1, thread_place(thread->runtime));
@@ -195,7 +197,7 @@ struct thread *thread_new(struct runtime *runtime, uint32_t process, uint32_t cr
     return NULL;
   thread->fd = &runtime->fd;
   thread->actions = &runtime->actions;
-  state_fill(thread, process, creator, runtime->numbering);
+  state_fill(thread, process, creator, runtime->numbering, 0);
   return thread;
 }
 
@@ -205,7 +207,7 @@ struct thread *thread_new_by(const struct thread *creator, bool is_unrecorded)
   struct thread *thread = new_with(creator->runtime, *creator->fd, state->numbering, is_unrecorded);
 
   if (thread)
-    state_fill(thread, state->process, state->thread, state->numbering);
+    state_fill(thread, state->process, state->thread, state->numbering, state->is_unwanted);
   return thread;
 }
 

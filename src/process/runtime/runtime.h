@@ -61,6 +61,7 @@ struct thread {
   uint32_t interrupted; /* the thread was attached to in a system call, which it is about to execute again: errno of the
                            interruption; 0: no. And the number of the call */
   uint64_t interrupted_call;
+  bool was_signalled;   /* a signal has arrived since it was attached to */
   uint64_t signal_mask; /* signals that the application has blocked */
   struct signal_stack signal_stack;
   uint64_t saved_mask;         /* the mask to restore after an interrupted call that waited with another mask, */
@@ -174,7 +175,7 @@ _Noreturn void runtime_wrong(void);
 
 _Noreturn void attach_process(struct attach_info *info);
 _Noreturn void attach_thread(struct thread *thread);
-_Noreturn void leave_call(int64_t result, int64_t number, uint64_t is_again);
+_Noreturn void leave_call(int64_t result, uint64_t number, uint64_t is_again);
 _Noreturn void leave_process(void);
 
 /* Stops at a breakpoint; lbr gets the address of the answer. start.S */

@@ -431,6 +431,7 @@ void signal_arrived(uint64_t number, struct signal_info *info, struct signal_con
                             .is_in_cache = cache_has(thread->runtime, context->rip),
                             .is_in_runtime = is_between(context->rip, (uint64_t)__executable_start, etext)};
 
+  thread->was_signalled = true;
   if (log_is_full(&arrival))
     return;
   if (arrival.pc == PLACE_NOWHERE) { /* a jump into the runtime's memory: dispatch.c */

@@ -385,10 +385,11 @@ static void change_age(struct thread *thread)
   dispatch_to(thread);
 }
 
-/* The thread leaves at state->rip. A fault is delivered first: it may be of an instruction that has been executed. */
+/* The thread leaves at state->rip. Signals that have arrived are delivered before: given back to the kernel, they would
+ * come after those that are still there. */
 static void leave_if_wanted(struct thread *thread)
 {
-  if (!thread->wants_leave || (thread->pending.number && thread->pending.is_fault))
+  if (!thread->wants_leave)
     return;
   log_signal(thread, LB_ENTRY_NOWHERE, 0);
   leave_now(thread);
@@ -404,7 +405,6 @@ void signal_deliver(void)
   state->pending = 0;
   if (thread->pending.number && thread->pending.is_fault && thread->pending.is_trap)
     pass_trap(thread);
-  leave_if_wanted(thread);
   while (take(thread, &signal)) {
     signal_complete(thread, &signal, rip);
     if (!is_code_write(thread, &signal))

@@ -96,10 +96,12 @@ static int64_t birth_share(struct thread *thread, struct birth *birth)
 {
   bool is_process = !(birth->flags & CLONE_THREAD);
   bool is_left = is_process && thread->runtime->options & PROCESS_NO_FOLLOW;
-  struct thread *child = thread_new_by(thread, thread->is_unrecorded || is_left);
+  bool is_attached = thread->runtime->options & PROCESS_ATTACHED;
+  struct thread *child = thread_new_by(thread, thread->is_unrecorded || (is_left && !is_attached));
 
   if (!child)
     return -EAGAIN;
+  child->state->is_unwanted |= is_left && is_attached;
   uint32_t slot = child->slot, serial = child->state->serial;
   uint64_t mask = mask_set(UINT64_MAX);
   child_fill(child, thread, birth);
@@ -136,13 +138,15 @@ static _Noreturn void copy_begin(struct thread *thread, const struct birth *birt
 
   runtime->lock = 0;
   runtime->space = birth->space;
-  if (runtime->options & PROCESS_NO_FOLLOW) {
+  bool is_left = runtime->options & PROCESS_NO_FOLLOW, is_attached = runtime->options & PROCESS_ATTACHED;
+  if (is_left && !is_attached) {
     thread->is_unrecorded = true;
     runtime->mode = PROCESS_LAST;
   }
   int result = thread_move(thread, state, birth->place);
   if (result < 0)
     runtime_fail(result == -EAGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
+  thread->state->is_unwanted |= is_left && is_attached;
   state_continue(thread->state, state, birth->stack);
   thread->is_vfork = false;
   thread->wants_leave = false; /* lbr has told the parent */
