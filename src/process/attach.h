@@ -19,6 +19,7 @@
 struct attach_entries {
   int64_t process;   /* attach_process(struct attach_info *), in one thread */
   int64_t thread;    /* attach_thread(struct thread *), in each thread, with GS */
+  int64_t start;     /* leave_start(struct thread *), in a thread that was to begin with attach_thread */
   int64_t call;      /* leave_call(result, number, is_again): a system call of the application was interrupted */
   int64_t leave;     /* leave_process(): all threads have left */
   int64_t stopped;   /* the address after the breakpoint */

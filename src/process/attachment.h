@@ -13,7 +13,8 @@
 struct process;
 
 struct attachment {
-  uint64_t process_entry, thread_entry, call_entry, leave_entry; /* addresses of the runtime: struct attach_entries */
+  uint64_t process_entry, thread_entry, start_entry, call_entry,
+    leave_entry; /* addresses of the runtime: struct attach_entries */
   uint64_t breakpoint, call_back;
   uint64_t image_size;
   tracee_wait_function *wait; /* called while a thread cannot be stopped */

@@ -90,10 +90,22 @@ static bool leave_from_call(const struct leaving *leaving, const struct tracee *
   return tracee_block(tracee, ~(uint64_t)MASK_TRAP) >= 0 && tracee_set(tracee, &registers) >= 0;
 }
 
+/* The thread has not run since lbr attached to it: it was stopped, or others have the processors. */
+static bool leave_from_start(const struct leaving *leaving, const struct tracee *tracee)
+{
+  struct user_regs_struct registers = tracee->registers;
+
+  if (registers.rip != leaving->attachment->thread_entry)
+    return false;
+  registers.rip = leaving->attachment->start_entry;
+  return tracee_set(tracee, &registers) >= 0;
+}
+
 /* A thread that stands right behind the breakpoint is about to report that. */
 static void thread_send_off(const struct leaving *leaving, struct tracee *tracee)
 {
-  if (tracee->registers.rip != leaving->attachment->breakpoint && !leave_from_call(leaving, tracee))
+  if (tracee->registers.rip != leaving->attachment->breakpoint && !leave_from_start(leaving, tracee) &&
+      !leave_from_call(leaving, tracee))
     nudge(leaving, tracee);
   tracee->is_stopped = false;
   ptrace(PTRACE_CONT, tracee->thread, NULL, NULL);
@@ -240,9 +252,9 @@ static int process_restore(struct leaving *leaving, struct tracee *first)
  * there. */
 static int thread_stop_again(struct leaving *leaving, struct tracee *tracee)
 {
-  const struct user_regs_struct registers = tracee->registers;
+  const struct tracee kept = *tracee;
   enum tracee_event event;
-  int r = tracee_set(tracee, &registers);
+  int r = tracee_set(tracee, &kept.registers);
 
   tracee->is_stopped = false;
   if (r < 0 || ptrace(PTRACE_INTERRUPT, tracee->thread, NULL, NULL) < 0 ||
@@ -251,7 +263,8 @@ static int thread_stop_again(struct leaving *leaving, struct tracee *tracee)
   while (!tracee->is_stopped && !tracee->is_gone)
     if (!tracees_next(&leaving->tracees, &event))
       nanosleep(&(struct timespec){.tv_nsec = PAUSE_NANOSECONDS}, NULL);
-  tracee->registers = registers;
+  tracee->registers = kept.registers;
+  tracee->mask = kept.mask;
   return tracee->is_gone ? -ESRCH : 0;
 }
 

@@ -405,6 +405,7 @@ static void attachment_init(struct attachment *attachment, process_wait_function
              sizeof(entries));
   *attachment = (struct attachment){.process_entry = entry + (uint64_t)entries.process,
                                     .thread_entry = entry + (uint64_t)entries.thread,
+                                    .start_entry = entry + (uint64_t)entries.start,
                                     .call_entry = entry + (uint64_t)entries.call,
                                     .leave_entry = entry + (uint64_t)entries.leave,
                                     .breakpoint = entry + (uint64_t)entries.stopped,

@@ -95,7 +95,7 @@ int attach_close(struct process *process, struct process_drain *drain)
   int r = process_detach(process, patience_wait, &patience);
 
   error_show(process);
-  return r;
+  return r < 0 || !process_error(process, NULL, NULL, NULL) ? r : -EIO;
 }
 
 /* ---- /proc ---- */

@@ -29,6 +29,7 @@ int run_attach(struct run_session *session)
 
     if (relay_own_came())
       run_report_alive(session);
+    relay_follow(); /* the stops of attaching look like changes of a child */
     relay_wait(&time);
     run_report_deaths(session);
     is_over = attach_is_over(&arguments->attached);

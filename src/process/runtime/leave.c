@@ -68,6 +68,26 @@ _Noreturn void leave_now(struct thread *thread)
   leave(thread, -1);
 }
 
+/* The thread has not run since it was attached to. The kernel restarts the system call that it was in, as if it had
+ * never been stopped. */
+_Noreturn void leave_start(struct thread *thread)
+{
+  enum { SYSCALL_SIZE = 2 };
+  struct process_state *state = thread->state;
+  uint32_t reason = thread->interrupted;
+  bool is_restarted = reason && reason != EINTR;
+
+  thread_enter(thread);
+  kernel_call(__NR_sigaltstack, 0, (uint64_t)&thread->signal_stack, 0, 0, 0, 0);
+  thread->rseq = 0; /* it is still registered */
+  thread->interrupted = 0;
+  if (is_restarted) {
+    state->rip += SYSCALL_SIZE;
+    state->registers[GPR_RAX] = -(uint64_t)reason;
+  }
+  leave(thread, is_restarted ? (int64_t)thread->interrupted_call : -1);
+}
+
 /* The thread was in syscall_pass, with the registers of the application in its state and RIP after the instruction. If
  * the kernel cannot restart the call by itself, the application executes the instruction again, with this number. */
 _Noreturn void leave_call(int64_t result, uint64_t number, uint64_t is_again)

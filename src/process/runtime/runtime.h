@@ -175,6 +175,7 @@ _Noreturn void runtime_wrong(void);
 
 _Noreturn void attach_process(struct attach_info *info);
 _Noreturn void attach_thread(struct thread *thread);
+_Noreturn void leave_start(struct thread *thread);
 _Noreturn void leave_call(int64_t result, uint64_t number, uint64_t is_again);
 _Noreturn void leave_process(void);
 

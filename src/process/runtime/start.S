@@ -13,6 +13,7 @@
 .balign 8
 .quad attach_process_enter - _start
 .quad attach_thread_enter - _start
+.quad leave_start_enter - _start
 .quad leave_call_enter - _start
 .quad leave_process_enter - _start
 .quad runtime_stop_back - _start
@@ -36,6 +37,10 @@ attach_process_enter:
 attach_thread_enter:
   mov %gs:STATE_STACK, %rsp
   call attach_thread
+  ud2
+leave_start_enter:
+  mov %gs:STATE_STACK, %rsp
+  call leave_start
   ud2
 leave_call_enter:
   mov %gs:STATE_STACK, %rsp
