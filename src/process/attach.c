@@ -430,9 +430,13 @@ static int runtime_begin(struct attaching *attaching, const struct attachment *a
   r = tracee_run(attaching->tracees, attaching->first, &registers, &answer);
   if (r < 0)
     return r;
+  struct attach_info before;
+  memcpy(&before, blob->bytes, sizeof(before));
   if (answer != attaching->scratch || !tracees_read(attaching->tracees, blob->bytes, attaching->scratch, blob->size))
     return -EFAULT;
   memcpy(&info, blob->bytes, sizeof(info));
+  if (info.threads != before.threads || info.thread_count != before.thread_count)
+    return -EFAULT; /* another process has written there */
   if (info.error) {
     message("process %d: %s", attaching->tracees->process, process_error_text((unsigned)info.error));
     return info.system_error < 0 ? info.system_error : -EINVAL;
