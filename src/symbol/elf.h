@@ -35,8 +35,8 @@ void elf_close(struct elf_file *file);
 /* Adds the symbols of all tables of a type, SHT_SYMTAB or SHT_DYNSYM. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
 int elf_symbols(struct symbol_table *table, Elf *elf, unsigned type);
 
-/* As symbol_module_entries. */
-int elf_entries(Elf *elf, int (*visit)(void *data, const struct symbol_entry *entry), void *data);
+/* As symbol_module_entries, for the first table of a type, SHT_SYMTAB or SHT_DYNSYM. */
+int elf_entries(Elf *elf, unsigned type, int (*visit)(void *data, const struct symbol_entry *entry), void *data);
 
 /* The section with this name. Returns NULL if there is none. */
 Elf_Scn *elf_section(Elf *elf, const char *name);

@@ -62,13 +62,13 @@ static int section_visit(Elf *elf, Elf_Scn *scn, size_t names,
   return r;
 }
 
-int elf_entries(Elf *elf, int (*visit)(void *data, const struct symbol_entry *entry), void *data)
+int elf_entries(Elf *elf, unsigned type, int (*visit)(void *data, const struct symbol_entry *entry), void *data)
 {
   GElf_Shdr section;
   Elf_Scn *scn = NULL;
 
   while ((scn = sym_elf_nextscn(elf, scn)))
-    if (sym_gelf_getshdr(scn, &section) && section.sh_type == SHT_SYMTAB)
+    if (sym_gelf_getshdr(scn, &section) && section.sh_type == type)
       return section_visit(elf, scn, section.sh_link, visit, data);
   return LB_E_NO_SYMBOLS;
 }

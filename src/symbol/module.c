@@ -229,7 +229,22 @@ size_t symbol_module_code(struct symbol_module *module, uint64_t address, void *
 int symbol_module_entries(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
                           void *data)
 {
-  return elf_entries(module->file.elf, visit, data);
+  return elf_entries(module->file.elf, SHT_SYMTAB, visit, data);
+}
+
+int symbol_module_names(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
+                        void *data)
+{
+  int r = elf_entries(module->file.elf, SHT_SYMTAB, visit, data);
+
+  if (r == LB_E_NO_SYMBOLS && module_debug(module))
+    r = elf_entries(module->debug.elf, SHT_SYMTAB, visit, data);
+  if (r >= 0 || r == LB_E_NO_SYMBOLS) {
+    int dynamic = elf_entries(module->file.elf, SHT_DYNSYM, visit, data);
+
+    r = dynamic == LB_E_NO_SYMBOLS ? r : dynamic;
+  }
+  return r;
 }
 
 unsigned symbol_module_dwarf(struct symbol_module *module, bool *ret_is_separate)

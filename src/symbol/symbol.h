@@ -172,6 +172,11 @@ struct symbol_entry {
 int symbol_module_entries(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
                           void *data);
 
+/* The same for every name that is known: of the symbol table, in the file or its debug file, and of the dynamic
+ * symbols. A symbol may come twice. */
+int symbol_module_names(struct symbol_module *module, int (*visit)(void *data, const struct symbol_entry *entry),
+                        void *data);
+
 /* The highest DWARF version of the debug information, and whether it lies in another file. 0: there is none. */
 unsigned symbol_module_dwarf(struct symbol_module *module, bool *ret_is_separate);
 
