@@ -368,6 +368,28 @@ static bool range_fill(const struct attaching *attaching, struct blob *blob, con
   return true;
 }
 
+/* The triggers of all mappings. */
+static void triggers_fill(const struct attaching *attaching, struct blob *blob, const struct attach_range *ranges,
+                          struct attach_info *info)
+{
+  const struct process_trigger *trigger = attaching->process->trigger;
+  uint64_t addresses[PROCESS_TRIGGERS];
+  size_t count = 0;
+
+  if (!trigger)
+    return;
+  count = trigger->find(trigger->data, &(struct process_module){.path = ""}, addresses, PROCESS_TRIGGERS);
+  for (uint32_t i = 0; i < info->range_count; i++) {
+    const struct process_module module = {ranges[i].start, ranges[i].end, ranges[i].offset,
+                                          (const char *)blob->bytes + ranges[i].path};
+
+    if (ranges[i].path && ranges[i].flags & ATTACH_CODE)
+      count += trigger->find(trigger->data, &module, addresses + count, PROCESS_TRIGGERS - count);
+  }
+  info->triggers = blob_add(blob, addresses, count * sizeof(*addresses));
+  info->trigger_count = info->triggers ? count : 0;
+}
+
 static int blob_fill(const struct attaching *attaching, struct blob *blob)
 {
   enum { WRGSBASE = 1 << 1 };
@@ -394,6 +416,7 @@ static int blob_fill(const struct attaching *attaching, struct blob *blob)
         range_fill(attaching, blob, &attaching->maps.list[i], is_elsewhere, &ranges[info.range_count]);
     info.threads = blob_add(blob, threads, (info.thread_count + 1) * sizeof(*threads));
     info.ranges = blob_add(blob, ranges, (info.range_count + 1) * sizeof(*ranges));
+    triggers_fill(attaching, blob, ranges, &info);
   }
   free(threads);
   free(ranges);

@@ -179,6 +179,16 @@ int process_drain_new(struct process *process, struct lb_trace_writer *writer, u
   return 0;
 }
 
+int process_drain_window(struct process *process, struct lb_trace_writer *writer, uint64_t limit,
+                         struct process_ring *ring, struct process_drain **ret_drain)
+{
+  int r = process_drain_new(process, writer, limit, ret_drain);
+
+  if (r >= 0)
+    (*ret_drain)->windows = ring_windows(ring);
+  return r;
+}
+
 void process_drain_free(struct process_drain *drain)
 {
   if (!drain)

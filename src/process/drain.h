@@ -135,6 +135,22 @@ struct drain_exec {
 
 enum { DRAIN_EXECS = 64 };
 
+/* The entries of a thread that are wanted, counted since the start of its log (ring.c). */
+struct drain_window {
+  bool is_wanted;
+  uint32_t status; /* enum process_thread_status when the ring was closed */
+  uint32_t serial; /* of the page then */
+  uint64_t first, end;
+  bool is_ours;  /* its process was seen to be one that lbr records */
+  bool has_more; /* the thread has logged more after the end, or may do so */
+};
+
+/* The windows of all pages. */
+struct drain_window *ring_windows(struct process_ring *ring);
+
+/* The first entry of a log that was not overwritten. */
+uint64_t ring_first(const struct process *process, uint32_t slot);
+
 struct process_drain {
   struct process *process;
   struct lb_trace_writer *writer;
@@ -149,6 +165,7 @@ struct process_drain {
   uint64_t entry_count; /* that were given to the trace */
   double waited;        /* seconds that threads which have ended waited for the drain */
 
+  struct drain_window *windows; /* NULL: all entries are wanted. Nothing is read twice then */
   struct drain_slot slots[PROCESS_THREADS];
   uint32_t high;     /* pages below this are looked at */
   uint32_t next;     /* the first page of the next round, if the last round took too long */

@@ -87,7 +87,9 @@ void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, u
   bool is_new = creator || !drain->state.threads;
 
   exec_forget(drain, slot->process);
-  slot->is_visible = process_is_ours(drain->process, slot->process) && thread_state(slot->process, slot->thread) > 0;
+  bool is_ours =
+    drain->windows ? drain->windows[slot - drain->slots].is_ours : process_is_ours(drain->process, slot->process);
+  slot->is_visible = is_ours && thread_state(slot->process, slot->thread) > 0;
   slot->moved = drain->now;
   drain->state.threads += is_new;
   drain->state.processes += is_new && slot->process == slot->thread;

@@ -70,6 +70,17 @@ static uint32_t part_entries(const struct process_drain *drain)
   return drain->process->part_size / sizeof(uint32_t);
 }
 
+/* The view of a thread whose entries are wanted up to a certain one. */
+static struct drain_view window_look(const struct process_drain *drain, uint32_t number)
+{
+  const struct drain_window *window = &drain->windows[number];
+
+  if (!window->is_wanted || drain_page(drain, number)->serial != window->serial)
+    return (struct drain_view){.status = THREAD_FREE};
+  return (struct drain_view){window->status, window->end / part_entries(drain),
+                             (uint32_t)(window->end % part_entries(drain))};
+}
+
 struct drain_view slot_look(struct process_drain *drain, uint32_t number, bool is_whole)
 {
   const struct process_state *page = drain_page(drain, number);
@@ -77,6 +88,8 @@ struct drain_view slot_look(struct process_drain *drain, uint32_t number, bool i
   struct drain_view view = {.status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE)};
   uint64_t again;
 
+  if (drain->windows)
+    return window_look(drain, number);
   if (slot->is_open && view.status != THREAD_GONE)
     view.status = THREAD_LIVE; /* only the drain frees pages: the program has overwritten the status */
   if (view.status != THREAD_LIVE && view.status != THREAD_GONE)
@@ -105,7 +118,8 @@ void slot_mend(struct process_drain *drain, uint32_t number)
   const struct drain_slot *slot = &drain->slots[number];
   struct process_state *page = drain_page(drain, number);
 
-  if (!slot->is_open || slot->is_ignored || __atomic_load_n(&page->read, __ATOMIC_SEQ_CST) == slot->read)
+  if (drain->windows || !slot->is_open || slot->is_ignored ||
+      __atomic_load_n(&page->read, __ATOMIC_SEQ_CST) == slot->read)
     return;
   __atomic_store_n(&page->read, slot->read, __ATOMIC_SEQ_CST);
   drain_wake(&page->read);
@@ -161,6 +175,22 @@ static int past_take(struct process_drain *drain, uint32_t number)
   return r;
 }
 
+/* Begins with the first entry that is wanted. A thread that was about to fill the next part when the ring was closed
+ * has overwritten the oldest one. */
+static int window_begin(struct process_drain *drain, uint32_t number)
+{
+  struct drain_slot *slot = &drain->slots[number];
+  const struct drain_window *window = &drain->windows[number];
+  uint64_t kept = ring_first(drain->process, number), first = window->first > kept ? window->first : kept;
+
+  first = first < window->end ? first : window->end;
+  slot->read = first / part_entries(drain);
+  slot->taken = (uint32_t)(first % part_entries(drain));
+  if (!first || slot->is_ignored)
+    return 0;
+  return lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
+}
+
 static int slot_open_one(struct process_drain *drain, uint32_t number)
 {
   const struct process_state *page = drain_page(drain, number);
@@ -184,7 +214,9 @@ static int slot_open_one(struct process_drain *drain, uint32_t number)
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
   drain_title_begins(slot);
   r = past_take(drain, number);
-  return r < 0 ? r : stream_new(drain, page, slot);
+  if (r >= 0)
+    r = stream_new(drain, page, slot);
+  return r >= 0 && drain->windows ? window_begin(drain, number) : r;
 }
 
 /* Whether the thread is new and can be opened. Its space must be in the trace before it. */
@@ -193,6 +225,8 @@ static bool slot_is_new(const struct process_drain *drain, uint32_t number)
   const struct process_state *page = drain_page(drain, number);
   uint32_t status = __atomic_load_n(&page->status, __ATOMIC_ACQUIRE);
 
+  if (drain->windows && !drain->windows[number].is_wanted)
+    return false;
   return !drain->slots[number].is_open && (status == THREAD_LIVE || status == THREAD_GONE) &&
          drain_space_is_known(drain, __atomic_load_n(&page->space, __ATOMIC_RELAXED));
 }
@@ -238,6 +272,8 @@ static void part_return(struct process_drain *drain, uint32_t number)
   slot->read++;
   slot->taken = 0;
   view_catch_up(slot);
+  if (drain->windows)
+    return;
   __atomic_store_n(&page->read, slot->read, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&page->is_waiting, __ATOMIC_SEQ_CST))
     drain_wake(&page->read);
@@ -318,6 +354,8 @@ static void slot_discard(struct process_drain *drain, uint32_t number, const str
 {
   struct process_state *page = drain_page(drain, number);
 
+  if (drain->windows)
+    return;
   __atomic_store_n(&page->read, view->written, __ATOMIC_SEQ_CST);
   if (__atomic_load_n(&page->is_waiting, __ATOMIC_SEQ_CST))
     drain_wake(&page->read);
@@ -346,11 +384,13 @@ int slot_take(struct process_drain *drain, uint32_t number, const struct drain_v
 int slot_end(struct process_drain *drain, uint32_t number)
 {
   const struct drain_slot *slot = &drain->slots[number];
+  bool is_cut = drain->windows ? drain->windows[number].has_more
+                               : __atomic_load_n(&drain_page(drain, number)->is_cut, __ATOMIC_RELAXED);
   int r = drain_title_ends(drain, number);
 
   if (r < 0 || !slot->is_open || slot->is_ignored)
     return r;
-  if (__atomic_load_n(&drain_page(drain, number)->is_cut, __ATOMIC_RELAXED))
+  if (is_cut)
     r = lb_trace_writer_gap(drain->writer, &(struct lb_trace_gap){.stream = slot->stream, .reason = LB_TRACE_LOST});
   if (r < 0)
     return r;
@@ -372,6 +412,10 @@ void slot_close(struct process_drain *drain, uint32_t number)
   if (slot->is_open)
     drain_space_leave(drain, slot->space);
   *slot = (struct drain_slot){0};
+  if (drain->windows) {
+    drain->windows[number].is_wanted = false;
+    return;
+  }
   if (number >= WARM_SLOTS)
     madvise(drain->process->memory + slot_log(drain, number), (size_t)PROCESS_PARTS * drain->process->part_size,
             MADV_REMOVE);

@@ -112,8 +112,8 @@ static void control_fill(const struct process *process, const struct process_opt
   const struct process_control control = {
     .magic = PROCESS_MAGIC,
     .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
-    .options =
-      (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u) | processor_get()->options,
+    .options = (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u) |
+               (options->trigger ? PROCESS_TRIGGER : 0u) | processor_get()->options,
     .part_size = process->part_size,
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,
@@ -123,6 +123,7 @@ static void control_fill(const struct process *process, const struct process_opt
     .step_limit = process->store.limit,
     .store_user = geteuid(),
     .store_epoch = process->store.epoch,
+    .slow = options->trigger ? options->trigger->slow : 0,
     .error = program->error,
     .system_error = program->system_error,
   };
@@ -333,6 +334,7 @@ static int options_take(struct process *process, const struct process_options *o
   process->part_size = size;
   process->notes_size = options->is_all ? notes_size_all : notes_size;
   process->step_capacity = PROCESS_STEPS_MOST;
+  process->trigger = options->trigger;
   return size >= PROCESS_PART_LEAST && size <= PROCESS_PART_MOST && !(size & (size - 1)) ? 0 : -EINVAL;
 }
 
@@ -482,6 +484,11 @@ bool process_is_attached(const struct process *process)
 double process_stopped(const struct process *process)
 {
   return process->stopped;
+}
+
+int process_check(int process)
+{
+  return target_check(process);
 }
 
 static struct process_state *page_of(const struct process *process, uint32_t slot)

@@ -70,6 +70,18 @@ unsigned code_decode(const uint8_t *bytes, size_t size, struct code *ret_code);
 /* The runtime: an ELF program without libc, which launch.c executes. */
 extern const uint8_t process_runtime[], process_runtime_end[];
 
+struct process_module;
+
+/* The moment around which the branches are wanted: a thread reaches one of some addresses, or a call of a function
+ * there takes longer than `slow` nanoseconds, if that is not 0. */
+struct process_trigger {
+  uint64_t slow;
+  /* Returns how many addresses of a mapping are triggers, at most `most`. Called before code there can run. With the
+   * empty path "": triggers that are in no file, for a process that begins. */
+  size_t (*find)(void *data, const struct process_module *module, uint64_t *ret_addresses, size_t most);
+  void *data;
+};
+
 struct process_options {
   bool has_store;     /* translations are kept for later recordings: store.h */
   bool is_all;        /* every branch is wanted: a thread whose log is full waits until it is read */
@@ -80,6 +92,7 @@ struct process_options {
   void (*begin)(void); /* called in the child before it executes the program. The child shares lbr's memory, and lbr
                           waits meanwhile. All signals are blocked: it sets the mask and the dispositions that the
                           program inherits. NULL: the program inherits those of lbr */
+  const struct process_trigger *trigger; /* NULL: none. It must stay as long as the process. Without is_all */
 };
 
 /* A program that was started, and the memory that it shares with lbr. The sizes here are lbr's own, since the program
@@ -97,6 +110,7 @@ struct process {
   int *attached;                 /* the processes that lbr has attached to */
   size_t attached_count;
   double stopped;
+  const struct process_trigger *trigger; /* NULL: none */
 };
 
 /* Starts the program at the path, without a search, with the arguments and the environment, both ended by NULL; there
@@ -111,6 +125,13 @@ int process_launch(const struct process_options *options, const char *path, char
 typedef bool process_wait_function(void *data, int thread, double seconds);
 int process_attach(const struct process_options *options, const int *pids, size_t count, process_wait_function *wait,
                    void *data, struct process *ret_process);
+
+/* Gives the code of files, and the vdso, that a process has mapped, with a path by which lbr can open the file. Returns
+ * 0 or -errno. */
+int process_modules(int process, void (*visit)(void *data, const struct process_module *module), void *data);
+
+/* Can lbr attach to the process, as far as that is known without stopping it? Returns 0, or -errno after a message. */
+int process_check(int process);
 
 /* Leaves all processes of the recording: they go on natively, and nothing is left in them. The logs stay readable.
  * Returns 0, or -errno after a message. Does nothing for a program that was launched. */
@@ -275,6 +296,40 @@ size_t process_spaces_code(struct process_spaces *spaces, uint32_t space, uint32
 /* Path of the program that an address space was made for; "" if it is not known. Good as long as the spaces. */
 const char *process_spaces_program(struct process_spaces *spaces, uint32_t space);
 
+/* ---- the branches around a trigger (ring.c) ---- */
+
+/* Which thread has reached the trigger, and when. */
+struct process_hit {
+  uint32_t process, thread; /* the system's numbers */
+  uint64_t address;
+  uint64_t time;     /* CLOCK_MONOTONIC, in nanoseconds */
+  uint64_t duration; /* of the call that took too long, or 0 */
+};
+
+struct process_ring;
+
+/* Watches the logs of a process that was started with a trigger. `before` is the time before the hit whose branches are
+ * wanted, in nanoseconds; 0: as much as the logs hold. The process must outlive the ring. Returns 0 or -ENOMEM. */
+int process_ring_new(const struct process *process, uint64_t before, struct process_ring **ret_ring);
+void process_ring_free(struct process_ring *ring); /* takes NULL */
+
+/* Answers threads that wait for triggers, and notes how far the logs are. Then sleeps until a thread needs an answer or
+ * there is a hit, at most for `milliseconds`. */
+void process_ring_step(struct process_ring *ring, unsigned milliseconds);
+
+/* Is a recorded process alive? */
+bool process_ring_is_alive(const struct process_ring *ring);
+
+/* Returns whether there is a hit. */
+bool process_ring_hit(const struct process_ring *ring, struct process_hit *ret_hit);
+
+/* The time after the hit is over. Threads run on without overwriting their logs. From here on process_drain_window
+ * gives what was logged from `before` the hit until now. */
+void process_ring_close(struct process_ring *ring, const struct process_hit *hit);
+
+/* The name of a thread; "?" if it is not known. Good until the next call. */
+const char *process_ring_name(struct process_ring *ring, uint32_t process, uint32_t thread);
+
 /* ---- its branches into a trace, while it runs (drain.c) ---- */
 
 struct lb_trace_writer;
@@ -301,6 +356,9 @@ struct process_drain_state {
  * Both must stay good until process_drain_free, and the process longer than the writer. Returns 0 or -ENOMEM. */
 int process_drain_new(struct process *process, struct lb_trace_writer *writer, uint64_t limit,
                       struct process_drain **ret_drain);
+/* The same for what a closed ring holds: process_drain_finish writes all of it. The ring must outlive the drain. */
+int process_drain_window(struct process *process, struct lb_trace_writer *writer, uint64_t limit,
+                         struct process_ring *ring, struct process_drain **ret_drain);
 void process_drain_free(struct process_drain *drain); /* takes NULL */
 
 /* Takes the entries that were logged. If there are none, sleeps until there are some, at most for `milliseconds`.

@@ -31,6 +31,7 @@ enum {
   PROCESS_STEPS_GIVEN = 4096,   /* and at most this many at a time */
   PROCESS_COMMAND = 256,        /* bytes of a command line that are kept, the last is 0 */
   PROCESS_SNAPSHOTS = 128,      /* programs that may leave a snapshot */
+  PROCESS_TRIGGERS = 64,        /* addresses that are triggers in a process */
 };
 
 #define PROCESS_SNAPSHOTS_SIZE (UINT64_C(1) << 30) /* bytes of all snapshots */
@@ -57,6 +58,17 @@ enum process_option {
   PROCESS_LOOP = 1 << 3,      /* the processor executes LOOP as fast as other branches */
   PROCESS_RORX = 1 << 4,      /* it has RORX (BMI2) */
   PROCESS_ATTACHED = 1 << 5,  /* the programs were running before, and run on without the runtime at the end */
+  PROCESS_TRIGGER = 1 << 6,   /* the branches around a trigger are wanted: runtime/trigger.c */
+};
+
+/* The first time that a trigger was reached, or that a call took too long, in any process. */
+struct process_hit_record {
+  uint32_t is_taken;  /* a thread has it, and fills it in. Threads then keep what is in their logs */
+  uint32_t is_filled; /* all of it is there */
+  uint32_t process, thread;
+  uint64_t address;
+  uint64_t time;     /* CLOCK_MONOTONIC in nanoseconds; 0: the thread could not ask for it */
+  uint64_t duration; /* of a call, in nanoseconds */
 };
 
 struct process_control {
@@ -93,6 +105,9 @@ struct process_control {
   uint32_t store_user;     /* the user who may use the store */
   uint32_t is_closing;  /* lbr leaves: a thread whose log is full does not wait, and what it does then is not logged */
   uint64_t store_epoch; /* files of another epoch have numbers that were given out twice */
+  uint64_t slow; /* with PROCESS_TRIGGER: a call of a function at a trigger is a hit if it takes more nanoseconds than
+                    this; 0: reaching a trigger is a hit */
+  struct process_hit_record hit;
 };
 
 /* The translations that a program has left for the next process that executes it: runtime/snapshot.c. lbr does not read
@@ -107,7 +122,7 @@ struct process_snapshot {
 /* Offsets in the control page of the folder of the store, a path that ends with 0 and is empty if there is no store; of
  * the array of snapshots; and, for each of them that is a file of the store, the sum of the file. */
 enum {
-  PROCESS_STORE_AT = 256,
+  PROCESS_STORE_AT = 512,
   PROCESS_SNAPSHOTS_AT = 1024,
   PROCESS_SUMS_AT = PROCESS_SNAPSHOTS_AT + PROCESS_SNAPSHOTS * (int)sizeof(struct process_snapshot),
   PROCESS_STORE_PATH = PROCESS_SNAPSHOTS_AT - PROCESS_STORE_AT,
@@ -139,6 +154,16 @@ enum process_thread_status {
   THREAD_LIVE,
   THREAD_GONE, /* it has ended; its log is complete. The parent frees the page in mode PROCESS_ALL, else a thread that
                   finds no free page does */
+};
+
+/* A thread with PROCESS_TRIGGER has mapped files, and waits until lbr has looked for triggers in them. */
+enum process_ask { ASK_NONE, ASK_OPEN, ASK_ANSWERED };
+
+/* A log that is not written to any more. */
+enum process_cut {
+  CUT_NONE,
+  CUT_CLEAN, /* its parts are whole; the part that is being filled holds nothing */
+  CUT_MIXED, /* the same, but the oldest part was overwritten */
 };
 
 /* How it ended. */
@@ -187,8 +212,12 @@ struct process_state {
   char command[PROCESS_COMMAND]; /* when its process ends or executes a program: the words of /proc/self/cmdline, each
                                     ended by 0, or the title that it has set */
   uint32_t is_unwanted; /* of a child that is not followed, in a process that lbr has attached to: lbr leaves it, too */
-  uint32_t is_cut;      /* its log was full when lbr left: the part that is being filled holds nothing */
-  uint32_t place;       /* in the order in which threads were made, in all processes together */
+  uint32_t is_cut;               /* enum process_cut: its log was full when lbr left, or some time after a trigger */
+  uint32_t place;                /* in the order in which threads were made, in all processes together */
+  uint32_t ask;                  /* enum process_ask, a futex */
+  uint32_t trigger_count;        /* the answer: how many, */
+  uint64_t triggers[PROCESS_TRIGGERS]; /* and which addresses */
+  uint64_t ask_start, ask_end;         /* the notes that the question is about: offsets, the second is after the last */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)

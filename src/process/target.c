@@ -3,6 +3,7 @@
  * What /proc says about a process that lbr is to attach to: target.h.
  */
 #include "process/target.h"
+#include "process/process.h"
 
 #include <elf.h>
 #include <errno.h>
@@ -156,6 +157,26 @@ bool target_file(int process, const struct target_map *map, bool is_elsewhere, c
   else
     snprintf(path, 4200, "%s", map->path);
   return true;
+}
+
+int process_modules(int process, void (*visit)(void *data, const struct process_module *module), void *data)
+{
+  bool is_elsewhere = target_is_elsewhere(process, "mnt");
+  struct target_maps maps;
+  char path[4200];
+  int r = target_maps_read(process, &maps);
+
+  if (r < 0)
+    return r;
+  for (size_t i = 0; i < maps.count; i++) {
+    const struct target_map *map = &maps.list[i];
+    bool is_vdso = !strcmp(map->path, "[vdso]");
+
+    if (map->is_code && (is_vdso || target_file(process, map, is_elsewhere, path)))
+      visit(data, &(struct process_module){map->start, map->end, map->offset, is_vdso ? map->path : path});
+  }
+  target_maps_done(&maps);
+  return 0;
 }
 
 /* ---- refusals ---- */

@@ -72,6 +72,7 @@ _Noreturn void attach_process(struct attach_info *info)
   runtime_open(runtime, info->fd);
   runtime_open_space(runtime);
   ranges_adopt(runtime, info);
+  trigger_add(runtime, (const uint64_t *)text_at(info, info->triggers), (uint32_t)info->trigger_count);
   for (uint32_t i = 0; i < info->thread_count; i++)
     thread_adopt(runtime, &threads[i], threads[0].number);
   signal_adopt(runtime);

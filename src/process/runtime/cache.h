@@ -120,12 +120,13 @@ struct unit {
   uint8_t uses_r11;
   uint8_t is_for_edge;      /* the edge before its entry is of the exit that it was made for */
   uint8_t is_indirect_wide; /* `indirect` is for the wide lookup table */
-  uint8_t is_checked;   /* its code may change unnoticed: no exit is tied to it, and its bytes are compared each time */
-  const uint8_t *ask;   /* of a stale unit: code that goes to the dispatcher */
-  uint32_t led;         /* first of the stale units that lead to it, number + 1, 0: none; */
-  uint32_t led_next;    /* and, of a stale unit, the next in that list */
-  uint32_t leads_to;    /* of a stale unit: the unit in whose list it is, number + 1, 0: none */
-  uint32_t byte_count;  /* of a checked unit */
+  uint8_t is_checked;  /* no exit is tied to it: its code may change unnoticed, and its bytes are compared each time; or
+                          its address is a trigger, and it has no such bytes */
+  const uint8_t *ask;  /* of a stale unit: code that goes to the dispatcher */
+  uint32_t led;        /* first of the stale units that lead to it, number + 1, 0: none; */
+  uint32_t led_next;   /* and, of a stale unit, the next in that list */
+  uint32_t leads_to;   /* of a stale unit: the unit in whose list it is, number + 1, 0: none */
+  uint32_t byte_count; /* of a checked unit */
   const uint8_t *bytes; /* as they were when it was translated */
 };
 
@@ -277,6 +278,7 @@ unsigned page_level(struct runtime *runtime, const struct range *range, uint64_t
 void page_protect(struct runtime *runtime, const struct range *range, uint64_t address); /* before its level is asked */
 void page_add_unit(struct runtime *runtime, uint64_t page, uint32_t unit);
 void page_drop(struct runtime *runtime, uint64_t start, uint64_t end); /* makes all units with code from there stale */
+void page_renew(struct runtime *runtime, uint64_t address); /* the same for one page, whose rights are as they were */
 bool page_release_all(struct runtime *runtime); /* lifts all protection by the runtime; returns whether there was any */
 void page_release_range(struct runtime *runtime, uint64_t start,
                         uint64_t end); /* the same for the pages in the range */

@@ -29,7 +29,7 @@ static bool is_same(struct thread *thread, const struct unit *unit)
 /* Whether the unit can be entered. */
 static bool is_good(struct thread *thread, struct unit *unit)
 {
-  if (!unit->is_checked)
+  if (!unit->is_checked || !unit->byte_count)
     return true;
   bool is_unchanged = is_same(thread, unit);
   page_compared(thread->runtime, unit, is_unchanged);
@@ -54,6 +54,8 @@ static struct unit *unit_at(struct thread *thread, uint64_t address, struct appr
 
   if (address == runtime->entry && !runtime->has_entered)
     module_enter(runtime);
+  if (trigger_is_at(runtime, address) && range_find(&runtime->executable, address))
+    trigger_reached(thread, address);
   for (;;) {
     if (!range_find(&runtime->executable, address)) /* a snapshot may have units of code that is not mapped yet */
       return NULL;

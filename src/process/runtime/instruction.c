@@ -198,7 +198,7 @@ bool translate_instruction(struct translation *translation)
   uint64_t address = translation->address;
   uint64_t end = translation->limit < translation->range->end ? translation->limit : translation->range->end;
 
-  if (address >= end)
+  if (address >= end || (translation->count && trigger_is_at(translation->runtime, address)))
     return write_cut(translation);
   unsigned level = level_at(translation, end);
   if (level > translation->level && translation->count)

@@ -22,7 +22,7 @@ void runtime_ring(const struct runtime *runtime)
   struct process_control *control = runtime->control;
 
   __atomic_add_fetch(&control->bell, 1, __ATOMIC_SEQ_CST);
-  if (runtime->mode == PROCESS_ALL && !runtime->is_confined &&
+  if ((runtime->mode == PROCESS_ALL || runtime->options & PROCESS_TRIGGER) && !runtime->is_confined &&
       __atomic_load_n(&control->is_listening, __ATOMIC_SEQ_CST))
     kernel_call(__NR_futex, (uint64_t)&control->bell, FUTEX_WAKE, 1, 0, 0, 0);
 }
@@ -36,8 +36,7 @@ static bool is_full(const struct thread *thread)
   return !is_closed && state->written - __atomic_load_n(&state->read, __ATOMIC_ACQUIRE) >= PROCESS_PARTS;
 }
 
-/* Checks whether the parent was killed. If so, closes the logs, because no process will read them. */
-static void look_for_parent(struct thread *thread)
+void log_look_for_parent(struct thread *thread)
 {
   enum { GET_LOCK = 36, WRITE_LOCK = 1, NO_LOCK = 2 }; /* F_OFD_GETLK, F_WRLCK, F_UNLCK */
 
@@ -54,7 +53,7 @@ static void look_for_parent(struct thread *thread)
     __atomic_store_n(&runtime->control->is_closed, 1, __ATOMIC_RELEASE);
 }
 
-static uint64_t nanoseconds_now(void)
+uint64_t nanoseconds_now(void)
 {
   enum { MONOTONIC = 1 };
   int64_t time[2] = {0};
@@ -89,19 +88,39 @@ static void log_wait(struct thread *thread)
       result = kernel_call(__NR_futex, (uint64_t)&state->read, FUTEX_WAIT, (uint32_t)read, (uint64_t)time, 0, 0);
     __atomic_store_n(&state->is_waiting, 0, __ATOMIC_SEQ_CST);
     if (result == TIMED_OUT)
-      look_for_parent(thread);
+      log_look_for_parent(thread);
   }
   if (is_timed)
     __atomic_store_n(&state->waited, state->waited + (nanoseconds_now() - since), __ATOMIC_RELAXED);
 }
 
-/* The thread leaves, and its log is full. What it still logs goes to private memory, which nobody reads. */
+/* What the thread logs from now on goes to private memory, which nobody reads. If there can be none, the oldest part is
+ * overwritten again and again. */
 static void log_cut(struct thread *thread, uint64_t start)
 {
-  unsigned flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED;
+  unsigned flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, rights = PROT_READ | PROT_WRITE;
+  bool is_clean =
+    !thread->runtime->is_confined && !is_failure(kernel_map(start, thread->runtime->part_size, rights, flags, -1, 0));
 
-  thread->state->is_cut = 1;
-  kernel_map(start, thread->runtime->part_size, PROT_READ | PROT_WRITE, flags, -1, 0);
+  thread->state->is_cut = is_clean ? CUT_CLEAN : CUT_MIXED;
+}
+
+/* Whether the thread must not overwrite its oldest part: lbr wants the branches before a trigger, which was reached.
+ * The thread still fills the part after the one that it was filling then. */
+static bool is_past_trigger(struct thread *thread)
+{
+  const struct process_control *control = thread->runtime->control;
+
+  if (!(thread->runtime->options & PROCESS_TRIGGER) || thread->is_unrecorded)
+    return false;
+  if (__atomic_load_n(&control->is_closing, __ATOMIC_ACQUIRE))
+    return true;
+  if (!__atomic_load_n(&control->hit.is_taken, __ATOMIC_ACQUIRE))
+    return false;
+  if (!thread->has_hit_part)
+    thread->hit_part = thread->state->written;
+  thread->has_hit_part = true;
+  return thread->state->written != thread->hit_part;
 }
 
 /* `written` is increased before `log` is moved. A thread that is killed between the two leaves a part that looks
@@ -109,6 +128,7 @@ static void log_cut(struct thread *thread, uint64_t start)
 static uint64_t next_part(struct thread *thread)
 {
   struct process_state *state = thread->state;
+  bool is_last = !state->is_cut && is_past_trigger(thread);
 
   if (!state->is_cut)
     __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
@@ -117,7 +137,9 @@ static uint64_t next_part(struct thread *thread)
     log_wait(thread);
   }
   uint64_t start = part_start(thread, state->written);
-  if (thread->runtime->mode == PROCESS_ALL && is_full(thread) && is_closing(thread) && !state->is_cut)
+  if (thread->runtime->mode == PROCESS_ALL && is_full(thread) && is_closing(thread))
+    is_last = !state->is_cut;
+  if (is_last)
     log_cut(thread, start);
   memset((void *)start, 0, thread->runtime->part_size); /* so that its end can be found */
   __atomic_store_n(&state->log, start, __ATOMIC_RELEASE);

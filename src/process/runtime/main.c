@@ -112,7 +112,8 @@ void runtime_open_space(struct runtime *runtime)
   if (!runtime->control->first_process)
     runtime->control->first_process = (uint32_t)process;
   runtime->space = __atomic_add_fetch(&runtime->control->space_count, 1, __ATOMIC_RELAXED);
-  note_put(runtime, NOTE_SPACE, runtime->space, process, 0, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
+  runtime->space_note =
+    note_put(runtime, NOTE_SPACE, runtime->space, process, 0, 0, runtime->exe, (uint32_t)text_length(runtime->exe));
 }
 
 /* ---- the program's stack ---- */
@@ -244,6 +245,7 @@ _Noreturn void runtime_main(uint64_t *stack)
   struct thread *thread = first_thread(runtime, stack);
   signal_init(runtime, thread);
   snapshot_publish(thread);
+  trigger_ask(thread, runtime->space_note, __atomic_load_n(&runtime->control->notes_used, __ATOMIC_RELAXED));
   thread->state->rip = start.entry;
   dispatch_enter();
 }

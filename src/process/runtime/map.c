@@ -47,6 +47,8 @@ static uint32_t code_remove(struct runtime *runtime, uint64_t start, uint64_t en
     page_drop(runtime, start, end);
     module_remove(runtime, start, end);
     if (is_gone)
+      trigger_remove(runtime, start, end);
+    if (is_gone)
       note_put(runtime, NOTE_UNMAP, runtime->space, start, end, 0, NULL, 0);
   }
   return flags;
@@ -83,7 +85,7 @@ static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uin
   if (text_begins(path, "/memfd:") || text_begins(path, "/dev/") ||
       (size > (int64_t)sizeof(gone) && text_is(path + size + 1 - sizeof(gone), gone)))
     return false;
-  note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)size);
+  runtime->map_note = note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)size);
   return true;
 }
 
@@ -119,10 +121,14 @@ void map_adopt(struct runtime *runtime, const struct attach_range *range, const 
   code_put(runtime, range->start, range->end, flags);
 }
 
-/* The lock covers both the kernel's change and ours: no thread may translate between the two. */
-static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
+/* The lock covers both the kernel's change and ours: no thread may translate between the two. The application does not
+ * know the address before triggers were looked for. */
+static int64_t call_mmap(struct thread *thread, const uint64_t argument[6])
 {
+  struct runtime *runtime = thread->runtime;
+
   runtime_lock(runtime);
+  runtime->map_note = 0;
   int64_t result = syscall_pass(__NR_mmap, argument);
   if (!is_failure(result)) {
     uint64_t start = (uint64_t)result, end = start + page_up(argument[1]);
@@ -132,7 +138,10 @@ static int64_t call_mmap(struct runtime *runtime, const uint64_t argument[6])
     if (argument[2] & PROT_EXEC)
       map_code(runtime, argument, start, end);
   }
+  uint64_t note = runtime->map_note;
   runtime_unlock(runtime);
+  if (note)
+    trigger_ask(thread, note, note + 1);
   return result;
 }
 
@@ -252,7 +261,7 @@ int64_t map_call(struct thread *thread, uint64_t number, const uint64_t argument
     return -ENOMEM;
   switch (number) {
   case __NR_mmap:
-    return call_mmap(runtime, argument);
+    return call_mmap(thread, argument);
   case __NR_munmap:
     return call_munmap(runtime, argument);
   case __NR_mremap:

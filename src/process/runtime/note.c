@@ -19,7 +19,7 @@ static void lose_code(struct process_control *control, uint32_t step)
     ;
 }
 
-static void put(struct runtime *runtime, const struct process_note *from, const void *bytes)
+static uint64_t put(struct runtime *runtime, const struct process_note *from, const void *bytes)
 {
   uint64_t size = (sizeof(*from) + from->length + 7) & ~7ull;
   uint64_t at = __atomic_fetch_add(&runtime->control->notes_used, size, __ATOMIC_RELAXED);
@@ -31,10 +31,11 @@ static void put(struct runtime *runtime, const struct process_note *from, const 
   *note = *from;
   memcpy(note + 1, bytes, from->length);
   __atomic_store_n(&note->size, (uint32_t)size, __ATOMIC_RELEASE);
+  return at;
 }
 
-void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
-              uint64_t offset, const void *bytes, uint32_t length)
+uint64_t note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
+                  uint64_t offset, const void *bytes, uint32_t length)
 {
   struct process_control *control = runtime->control;
   bool has_numbers = runtime->number_space == space && runtime->number_next < runtime->number_end;
@@ -42,12 +43,13 @@ void note_put(struct runtime *runtime, enum process_note_type type, uint32_t spa
 
   if (type == NOTE_CODE && is_nearly_full(runtime)) {
     lose_code(control, step);
-    return;
+    return 0;
   }
-  put(runtime,
-      &(struct process_note){
-        .type = type, .space = space, .step = step, .start = start, .end = end, .offset = offset, .length = length},
-      bytes);
+  return put(
+    runtime,
+    &(struct process_note){
+      .type = type, .space = space, .step = step, .start = start, .end = end, .offset = offset, .length = length},
+    bytes);
 }
 
 void note_put_stored(struct runtime *runtime, uint32_t space, const struct module *module, const char *path)

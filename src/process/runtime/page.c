@@ -243,6 +243,14 @@ static void page_forget(struct runtime *runtime, struct page *page)
   }
 }
 
+void page_renew(struct runtime *runtime, uint64_t address)
+{
+  struct page *page = page_slot(runtime, page_down(address));
+
+  if (page->address)
+    page_forget(runtime, page);
+}
+
 /* The kernel has set new rights for these pages: our protection is gone. */
 static void page_drop_one(struct runtime *runtime, struct page *page)
 {

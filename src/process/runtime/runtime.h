@@ -32,6 +32,16 @@
 
 /* ---- a thread ---- */
 
+/* A call of a function at a trigger, while it is timed: trigger.c. */
+struct trigger_call {
+  uint64_t stack;   /* where its return address is */
+  uint64_t address; /* of the function, */
+  uint64_t back;    /* and to which it returns */
+  uint64_t time;    /* when it began, in nanoseconds */
+};
+
+enum { TRIGGER_CALLS = 64 }; /* of a thread at a time */
+
 /* At REGION_PRIVATE of its region. */
 struct thread {
   struct process_state *state; /* shared with the parent; GS points to it */
@@ -77,6 +87,10 @@ struct thread {
   uint64_t recover_stack;
   uint64_t scratch, scratch_size; /* memory of execve, which outlives a child of vfork */
   struct attach_left left;        /* once it has left: leave.c */
+  uint64_t hit_part;              /* the part of its log that was being filled when a trigger was reached, */
+  bool has_hit_part;              /* if it is known */
+  uint32_t call_count;            /* calls that are timed: trigger.c */
+  struct trigger_call calls[TRIGGER_CALLS];
   struct signal_pending pending;
 };
 
@@ -149,6 +163,9 @@ struct runtime {
   union step_local *local;                                      /* by step */
   struct page_table *pages;
   struct signal_table actions;
+  bool has_triggers;   /* trigger.c */
+  uint64_t space_note; /* offset of the note of the space, */
+  uint64_t map_note;   /* and of the last file that the application has mapped */
 };
 
 extern struct runtime the_runtime;
@@ -260,6 +277,28 @@ void log_event(struct thread *thread, unsigned kind, unsigned passed, uint64_t f
  * this thread's log. */
 uint64_t log_turn(struct thread *thread, uint64_t address);
 
+/* Checks whether lbr was killed. If so, closes the logs, because no process will read them. */
+void log_look_for_parent(struct thread *thread);
+
+/* CLOCK_MONOTONIC in nanoseconds. Makes a system call. */
+uint64_t nanoseconds_now(void);
+
+/* ---- the moment that lbr waits for (trigger.c) ---- */
+
+/* With the lock held. The first: is the address a trigger? Paths end before it, and no exit is tied to its unit, so
+ * that the dispatcher sees each time that it is reached. The second adds triggers. The third removes those between two
+ * addresses, where nothing is mapped any more. */
+bool trigger_is_at(const struct runtime *runtime, uint64_t address);
+void trigger_add(struct runtime *runtime, const uint64_t *addresses, uint32_t count);
+void trigger_remove(struct runtime *runtime, uint64_t start, uint64_t end);
+
+/* The application is about to execute the instruction at a trigger. With the lock held. */
+void trigger_reached(struct thread *thread, uint64_t address);
+
+/* Waits until lbr has told which triggers are in the files that notes from `start` to before `end` name. Without the
+ * lock. Does nothing if no trigger is wanted. */
+void trigger_ask(struct thread *thread, uint64_t start, uint64_t end);
+
 /* ---- what branches mostly do (profile.c) ---- */
 
 int profile_init(struct runtime *runtime);                                   /* returns 0 or -errno */
@@ -296,8 +335,9 @@ uint64_t share_memory(const struct runtime *runtime, bool is_private);
 
 /* ---- notes (note.c) ---- */
 
-void note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
-              uint64_t offset, const void *bytes, uint32_t length);
+/* Returns the offset of the note. */
+uint64_t note_put(struct runtime *runtime, enum process_note_type type, uint32_t space, uint64_t start, uint64_t end,
+                  uint64_t offset, const void *bytes, uint32_t length);
 
 /* A module of a space that has only steps of the store, all of them older than this recording's. */
 void note_put_stored(struct runtime *runtime, uint32_t space, const struct module *module, const char *path);

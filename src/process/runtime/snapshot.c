@@ -227,11 +227,12 @@ static bool use_stored(struct runtime *runtime, const struct process_snapshot *s
   return is_used;
 }
 
+/* The units of a snapshot do not end before a trigger: with one, snapshots are neither used nor left. */
 void snapshot_use(struct runtime *runtime)
 {
   const struct module *module = module_find(runtime, runtime->entry);
 
-  if (!runtime->is_fixed || !module)
+  if (!runtime->is_fixed || !module || runtime->options & PROCESS_TRIGGER)
     return;
   program = module->file;
   struct process_snapshot *slot = snapshot_slot(runtime, false);

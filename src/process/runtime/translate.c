@@ -226,6 +226,7 @@ static struct unit *translation_end(struct translation *translation, struct area
   runtime->pool->place_count += translation->place_count;
   runtime->number_next += 1 + translation->step_count;
   keep_bytes(translation, &unit);
+  unit.is_checked |= trigger_is_at(runtime, translation->start);
   note_code(translation);
   area->used = (uint64_t)(translation->emitter.at - area->code);
   struct unit *kept = cache_add(runtime, area, &unit);
@@ -294,7 +295,8 @@ struct unit *translate(struct thread *thread, uint64_t address, struct approach 
     translation.limit = translation.address; /* up to the last readable byte */
     result = translate_again(&translation, area);
   }
-  translation.self_step = result == 0 && translation.level == PAGE_STEADY ? find_self(&translation) : 0;
+  bool can_tie = result == 0 && translation.level == PAGE_STEADY && !trigger_is_at(thread->runtime, address);
+  translation.self_step = can_tie ? find_self(&translation) : 0;
   if (translation.self_step)
     result = translate_again(&translation, area);
   return result < 0 ? NULL : translation_end(&translation, area);
