@@ -5,6 +5,7 @@
 #include <argp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <termios.h>
 #include <unistd.h>
 
@@ -17,6 +18,7 @@
 
 #define RING_LEAST (256u << 10)
 #define RING_MOST (1u << 30)
+#define AFTER_DEFAULT 0.1         /* seconds after a trigger */
 #define PROGRESS_BYTES (1u << 20) /* with less, most of the trace is not in the file yet */
 
 /* ---- progress ---- */
@@ -64,16 +66,22 @@ static bool progress_show(const struct record_session *session, bool is_over)
 
 /* ---- the command line ---- */
 
-enum { KEY_RING = 0x100, KEY_PERIOD, KEY_KIND, KEY_FOR };
+enum { KEY_RING = 0x100, KEY_PERIOD, KEY_KIND, KEY_FOR, KEY_TRIGGER, KEY_SLOW, KEY_BEFORE, KEY_AFTER };
 
 static const struct argp_option options[] = {
   ATTACH_OPTIONS,
   {"for", KEY_FOR, "TIME", 0, "With -p: record for this time, such as 10s, 500ms or 5m (default: until Ctrl-C)", 0},
+  {"trigger", KEY_TRIGGER, "PLACE", 0,
+   "Record only the branches around the moment when PLACE is first reached: FUNCTION, FILE:LINE or 0xADDRESS", 0},
+  {"trigger-slow", KEY_SLOW, "FUNCTION:TIME", 0,
+   "Record only the branches around the end of the first call of FUNCTION that takes longer than TIME", 0},
+  {"before", KEY_BEFORE, "TIME", 0, "With a trigger: keep this time before it (default: as much as --ring holds)", 0},
+  {"after", KEY_AFTER, "TIME", 0, "With a trigger: keep this time after it (default: 100ms)", 0},
   PROGRAM_OPTIONS,
   {"period", KEY_PERIOD, "N", 0, "With --source lbr: take a sample every N branches (default: 1000003)", 0},
   {"kind", KEY_KIND, "LIST", 0, "With --source lbr: record only branches of these kinds, as for 'lbr script'", 0},
-  {"ring", KEY_RING, "SIZE", 0, "Size of the log of a thread (bts and pt: of a processor): 256K to 1G (default: 4M)",
-   0},
+  {"ring", KEY_RING, "SIZE", 0,
+   "Size of the log of a thread (bts and pt: of a processor): 256K to 1G (default: 4M; with a trigger 16M)", 0},
   {0},
 };
 
@@ -84,6 +92,39 @@ struct record_line {
   struct record_arguments *arguments;
   struct shared_options shared;
 };
+
+/* FUNCTION:TIME. A C++ name may have colons, too. */
+static void slow_parse(char *argument, struct record_arguments *arguments, struct argp_state *state)
+{
+  char *colon = strrchr(argument, ':');
+
+  if (!colon || colon == argument) {
+    argp_error(state, "--trigger-slow wants FUNCTION:TIME, such as handle_request:50ms, not '%s'", argument);
+    return;
+  }
+  arguments->slow = option_seconds("--trigger-slow", colon + 1, state);
+  *colon = 0;
+  arguments->trigger = argument;
+}
+
+/* What does not go together. */
+static void arguments_check(const struct record_arguments *arguments, struct argp_state *state)
+{
+  if (arguments->attached.count && arguments->program)
+    argp_error(state, "-p attaches to processes that run already: a program cannot be named with it");
+  if (!arguments->attached.count && (!arguments->program || !*arguments->program[0]))
+    argp_error(state, "name a program, or a process with -p");
+  if (arguments->seconds > 0 && !arguments->attached.count)
+    argp_error(state, "--for is for processes that are named with -p");
+  if (arguments->attached.count && arguments->source != SOURCE_SOFTWARE)
+    argp_error(state, "-p is for --source software");
+  if (arguments->trigger && arguments->source != SOURCE_SOFTWARE)
+    argp_error(state, "--trigger and --trigger-slow are for --source software");
+  if (!arguments->trigger && (arguments->before > 0 || arguments->after > 0))
+    argp_error(state, "--before and --after are for --trigger and --trigger-slow");
+  if ((arguments->period || arguments->kinds) && arguments->source != SOURCE_LBR)
+    argp_error(state, "--period and --kind are for --source lbr");
+}
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -105,6 +146,21 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_FOR:
     arguments->seconds = option_seconds("--for", argument, state);
     return 0;
+  case KEY_TRIGGER:
+  case KEY_SLOW:
+    if (arguments->trigger)
+      argp_error(state, "only one trigger can be given");
+    if (key == KEY_SLOW)
+      slow_parse(argument, arguments, state);
+    else
+      arguments->trigger = argument;
+    return 0;
+  case KEY_BEFORE:
+    arguments->before = option_seconds("--before", argument, state);
+    return 0;
+  case KEY_AFTER:
+    arguments->after = option_seconds("--after", argument, state);
+    return 0;
   case KEY_PERIOD:
     arguments->period = source_option_period(argument, state);
     return 0;
@@ -115,16 +171,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->output = line->shared.output;
     arguments->limit = line->shared.limit;
     arguments->is_quiet = cli_is_quiet();
-    if (arguments->attached.count && arguments->program)
-      argp_error(state, "-p attaches to processes that run already: a program cannot be named with it");
-    if (!arguments->attached.count && (!arguments->program || !*arguments->program[0]))
-      argp_error(state, "name a program, or a process with -p");
-    if (arguments->seconds > 0 && !arguments->attached.count)
-      argp_error(state, "--for is for processes that are named with -p");
-    if (arguments->attached.count && arguments->source != SOURCE_SOFTWARE)
-      argp_error(state, "-p is for --source software");
-    if ((arguments->period || arguments->kinds) && arguments->source != SOURCE_LBR)
-      argp_error(state, "--period and --kind are for --source lbr");
+    arguments_check(arguments, state);
+    if (arguments->trigger && arguments->after <= 0)
+      arguments->after = AFTER_DEFAULT;
     return 0;
   default:
     return program_option_parse(key, argument, &program, state);
@@ -152,7 +201,7 @@ int cmd_record(int argc, char **argv)
   if (!source_choice_settle(&arguments.source, arguments.is_quiet))
     return PROGRAM_FAILURE;
   arguments.progress = !arguments.is_quiet && isatty(STDERR_FILENO) ? progress_show : NULL;
-  int status = arguments.attached.count ? record_attach(&arguments) : record_run(&arguments);
+  int status = (arguments.trigger ? record_trigger : arguments.attached.count ? record_attach : record_run)(&arguments);
   free(arguments.attached.processes);
   return status;
 }

@@ -139,7 +139,7 @@ static void session_stop(struct record_session *session, struct record_progress 
 
 /* Processes that the program leaves behind become our children (PR_SET_CHILD_SUBREAPER), and are reaped when they
  * end. */
-static void session_reap(struct record_session *session)
+void record_session_reap(struct record_session *session)
 {
   int status, pid;
 
@@ -191,7 +191,7 @@ void record_session_run(struct record_session *session)
     if (session->state->end != DRAIN_NONE && session->writer)
       session_stop(session, &progress);
     relay_follow();
-    session_reap(session);
+    record_session_reap(session);
     now = clock_seconds();
     record_progress_tell(&progress, session, now);
   } while (session_goes_on(session, &after, now));

@@ -31,6 +31,9 @@ struct record_arguments {
   char **program;                     /* its words */
   struct attach_list attached;        /* processes that run already; none: `program` is started */
   double seconds;                     /* for which these are recorded, 0: until they end, or lbr is told to */
+  const char *trigger;                /* the place around which the branches are wanted; NULL: all of them */
+  double slow;                        /* seconds that a call of it takes at least, 0: it need only be reached */
+  double before, after;               /* seconds before and after that moment; before 0: as many as there are */
   record_progress_function *progress; /* NULL: progress is not wanted */
 };
 
@@ -67,12 +70,17 @@ void record_slowdown(const struct record_session *session, char text[RECORD_SLOW
 /* The same for processes that run already. Returns the exit status: 0, or one of program.h after a message. */
 int record_attach(const struct record_arguments *arguments);
 
+/* Runs a program or attaches, and records the branches around a trigger. Returns the exit status: that of the program;
+ * with processes that run already 0, 1: the trigger was not reached; or one of program.h after a message. */
+int record_trigger(const struct record_arguments *arguments);
+
 /* Records the processes for a moment: `seconds` of the arguments, into a new file. The signals of relay_start end it.
  * Returns 0, or -errno after a message. */
 int record_burst(const struct record_arguments *arguments, const char *name);
 
 /* The parts of record_run and record_session_run that record_attach needs, too: opens the trace of this name, closes
  * it, and shows what is in it. */
+char *record_output_name(const struct record_arguments *arguments, char *const *words); /* NULL: no memory */
 int record_open(const char *name, struct lb_trace_writer **ret_writer);
 void record_session_close(struct record_session *session);
 void record_totals_show(const struct record_session *session);
@@ -86,6 +94,9 @@ struct record_progress {
 void record_progress_begin(struct record_progress *progress);
 void record_progress_tell(struct record_progress *progress, const struct record_session *session, double now);
 void record_progress_hide(struct record_progress *progress, const struct record_session *session);
+
+/* Reaps children that have ended, and notes it if the program is among them. */
+void record_session_reap(struct record_session *session);
 
 /* Runs until the program has ended and, if they are recorded, all processes that outlive it. The trace is closed then.
  */

@@ -25,17 +25,6 @@ static void session_ring(const void *process)
   process_drain_ring(process);
 }
 
-static char *output_name(const struct record_arguments *arguments, char *const *words)
-{
-  const char *slash = strrchr(words[0], '/'), *base = slash ? slash + 1 : words[0];
-  char *name;
-  int length = (int)strcspn(base, " :"); /* a title, as of setproctitle(3), has more words in one */
-
-  if (arguments->output)
-    return strdup(strcmp(arguments->output, "-") ? arguments->output : "/dev/stdout");
-  return asprintf(&name, "%.*s.lbr", length ? length : 7, length ? base : "process") < 0 ? NULL : name;
-}
-
 /* Records until it is over. */
 static void session_run(struct record_session *session, const struct record_arguments *arguments, unsigned signals)
 {
@@ -131,7 +120,7 @@ int record_attach(const struct record_arguments *arguments)
   struct record_session session = {
     .is_quiet = arguments->is_quiet, .is_alone = arguments->is_alone, .progress = arguments->progress};
   char **words = attach_words(arguments->attached.processes[0]);
-  char *name = words ? output_name(arguments, words) : NULL;
+  char *name = words ? record_output_name(arguments, words) : NULL;
   int status = PROGRAM_FAILURE;
 
   if (!name)

@@ -28,14 +28,16 @@
 
 #define STANDARD_OUTPUT "/dev/stdout"
 
-static char *output_name(const struct record_arguments *arguments)
+char *record_output_name(const struct record_arguments *arguments, char *const *words)
 {
-  const char *slash = strrchr(arguments->program[0], '/'), *base = slash ? slash + 1 : arguments->program[0];
+  const char *slash = strrchr(words[0], '/'), *base = slash ? slash + 1 : words[0];
+  bool is_title = arguments->attached.count; /* as of setproctitle(3): it has more words in one */
+  int length = (int)(is_title ? strcspn(base, " :") : strlen(base));
   char *name;
 
   if (arguments->output)
     return strdup(strcmp(arguments->output, "-") ? arguments->output : STANDARD_OUTPUT);
-  return asprintf(&name, "%s.lbr", *base ? base : "program") < 0 ? NULL : name;
+  return asprintf(&name, "%.*s.lbr", length ? length : 7, length ? base : "program") < 0 ? NULL : name;
 }
 
 /* ---- messages at the end ---- */
@@ -191,7 +193,7 @@ int record_run(const struct record_arguments *arguments)
     return status;
   }
   status = PROGRAM_FAILURE;
-  name = output_name(arguments);
+  name = record_output_name(arguments, arguments->program);
   if (!name)
     message("no memory");
   r = name ? record_open(name, &writer) : -ENOMEM;
