@@ -16,8 +16,8 @@
 #define META_MAX_SIZE 4096u
 #define GENERATION_MAX 0xFFFFFFu
 
-static const char *const meta_keys[METAS] = {"producer", "source", "recorder", "sampling",     "cpu",
-                                             "command",  "host",   "time",     "instructions", "remark"};
+static const char *const meta_keys[METAS] = {"producer", "source", "recorder",     "sampling", "cpu",    "command",
+                                             "host",     "time",   "instructions", "remark",   "trigger"};
 
 int analysis_summary_new(struct analysis_names *names, struct analysis_summary **ret_summary)
 {

@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 #define FUNCTIONS_MAX (1u << 18)
-#define METAS 10
+#define METAS 11
 
 /* A function as extent.h has it. The starts of guessed functions are not known while the trace is read. Each address of
  * such code that a branch leads to or from gets its own entry (`is_place`), and the entries are merged into functions

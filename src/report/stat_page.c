@@ -93,6 +93,7 @@ static void put_metas(const struct stat_page *stat, struct page *page)
   for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
     put_optional(page, keys[i], analysis_summary_meta(stat->summary, keys[i]));
   put_time(page, analysis_summary_meta(stat->summary, "time"));
+  put_optional(page, "trigger", analysis_summary_meta(stat->summary, "trigger"));
   put_optional(page, "remark", analysis_summary_meta(stat->summary, "remark"));
 }
 

@@ -18,7 +18,7 @@
 static int meta_put(struct text *text, const struct lb_trace_meta *meta)
 {
   static const char *const keys[] = {"producer", "source", "recorder", "sampling", "cpu",
-                                     "command",  "host",   "time",     "remark"};
+                                     "command",  "host",   "time",     "remark",   "trigger"};
   int r = 0;
 
   for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && r >= 0; i++)
