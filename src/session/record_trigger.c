@@ -214,7 +214,8 @@ static int watch_end(struct watch *watch)
       hit_show(watch);
   } else {
     record_session_drop(session);
-    miss_show(watch);
+    if (is_attached(watch) || !process_error(&session->process, NULL, NULL, NULL)) /* that has a message of its own */
+      miss_show(watch);
   }
   return r < 0 || left < 0 ? PROGRAM_FAILURE : watch->has_hit || !is_attached(watch) ? 0 : EXIT_NOT_REACHED;
 }
