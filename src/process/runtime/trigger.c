@@ -189,7 +189,7 @@ void trigger_reached(struct thread *thread, uint64_t address)
   const struct process_control *control = runtime->control;
   bool is_confined = runtime->is_confined;
 
-  if (thread->is_unrecorded)
+  if (thread->is_unrecorded || thread->state->is_unwanted)
     return;
   if (!control->slow)
     hit(thread, address, is_confined ? 0 : nanoseconds_now(), 0);
