@@ -212,10 +212,10 @@ struct process_state {
   char command[PROCESS_COMMAND]; /* when its process ends or executes a program: the words of /proc/self/cmdline, each
                                     ended by 0, or the title that it has set */
   uint32_t is_unwanted; /* of a child that is not followed, in a process that lbr has attached to: lbr leaves it, too */
-  uint32_t is_cut;               /* enum process_cut: its log was full when lbr left, or some time after a trigger */
-  uint32_t place;                /* in the order in which threads were made, in all processes together */
-  uint32_t ask;                  /* enum process_ask, a futex */
-  uint32_t trigger_count;        /* the answer: how many, */
+  uint32_t is_cut;      /* enum process_cut: its log was full when lbr left, or some time after a trigger */
+  uint32_t place;       /* in the order in which threads were made, in all processes together */
+  uint32_t ask;         /* enum process_ask, a futex */
+  uint32_t trigger_count;              /* the answer: how many, */
   uint64_t triggers[PROCESS_TRIGGERS]; /* and which addresses */
   uint64_t ask_start, ask_end;         /* the notes that the question is about: offsets, the second is after the last */
 };
