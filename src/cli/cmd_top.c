@@ -111,12 +111,31 @@ static int page_show(const struct top_arguments *arguments, const char *trace)
   return r;
 }
 
-static int top_run(const struct top_arguments *arguments, const char *folder)
+/* The page begins with the name of its trace: "redis-server.4711". */
+static void trace_name(int process, char name[64])
 {
-  char trace[256];
+  char path[64], word[32] = "process";
+
+  snprintf(path, sizeof(path), "/proc/%d/comm", process);
+  FILE *file = fopen(path, "re");
+  if (file) {
+    if (!fgets(word, sizeof(word), file))
+      word[0] = 0;
+    fclose(file);
+  }
+  word[strcspn(word, "\n")] = 0;
+  for (char *at = word; *at; at++)
+    *at = *at == '/' ? '_' : *at;
+  snprintf(name, 64, "%s.%d", *word && *word != '.' ? word : "process", process);
+}
+
+/* The traces are in the current folder. */
+static int top_run(const struct top_arguments *arguments)
+{
+  char trace[64];
   int r = 0;
 
-  snprintf(trace, sizeof(trace), "%s/burst", folder);
+  trace_name(arguments->record.attached.processes[0], trace);
   for (uint64_t i = 0; r >= 0 && (!arguments->count || i < arguments->count); i++) {
     unsigned signals = relay_count();
 
@@ -213,13 +232,13 @@ int cmd_top(int argc, char **argv)
   arguments.shared.top = 10;
   arguments.shared.top_default = "10";
   argp_parse(&top_argp, argc, argv, 0, NULL, &arguments);
-  if (!mkdtemp(folder)) {
+  if (!mkdtemp(folder) || chdir(folder) < 0) {
     cli_error("%s: %s", folder, strerror(errno));
     return CLI_FAILURE;
   }
   relay_start(0);
   terminal_set();
-  int r = top_run(&arguments, folder);
+  int r = top_run(&arguments);
   terminal_restore();
   rmdir(folder);
   relay_restore();

@@ -367,6 +367,20 @@ def test_list():
     two.kill()
 
 
+def test_top():
+    """The program computes in one function, which the page must name."""
+    program = target("compute")
+    run = subprocess.run([LBR, "top", "-p", str(program.pid), "--count", "2", "--interval", "200ms", "--by", "function"],
+                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, check=False)
+    pages = run.stdout.split("every branch counted: ")[1:]
+    verdict("lbr top shows two pages", run.returncode == 0 and len(pages) == 2, run.stdout, run.stderr)
+    verdict("lbr top names the program", all("[target]" in page for page in pages), run.stdout)
+    verdict("lbr top leaves the process", is_left(program.pid) and program.process.poll() is None, remains(program.pid))
+    program.kill()
+    run = subprocess.run([LBR, "top"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    verdict("lbr top wants a process", run.returncode == 2 and "-p" in run.stderr, run.stderr)
+
+
 def forks_check(name, more, count):
     """A server with children: one before lbr attaches, two while it records."""
     program = target("forks")
