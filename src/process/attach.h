@@ -15,7 +15,7 @@
 #define ATTACH_IMAGE UINT64_C(0x7E7FF0000000)
 #define ATTACH_PLACES_END UINT64_C(0x7EC000000000)
 
-/* Distances from the runtime's entry point to others. This table is right before the entry point. */
+/* Distances from the runtime's entry point to others: the section ".attach" of its ELF file. */
 struct attach_entries {
   int64_t process;   /* attach_process(struct attach_info *), in one thread */
   int64_t thread;    /* attach_thread(struct thread *), in each thread, with GS */

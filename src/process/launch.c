@@ -4,6 +4,7 @@
  * child calls execveat(2) on the first, with the descriptor of the second among the arguments. runtime/main.c is the
  * other side.
  */
+#include <assert.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -393,18 +394,26 @@ int process_wait(struct process *process, int *ret_status)
 
 /* ---- processes that run already ---- */
 
-/* The runtime's entry points: the table before that of the ELF file. */
+/* Reads the table of the runtime's entry points. */
+static struct attach_entries entries_find(const Elf64_Ehdr *header)
+{
+  const Elf64_Shdr *sections = (const Elf64_Shdr *)(const void *)(process_runtime + header->e_shoff);
+  const char *names = (const char *)process_runtime + sections[header->e_shstrndx].sh_offset;
+  struct attach_entries entries = {0};
+
+  for (unsigned i = 0; i < header->e_shnum; i++)
+    if (!strcmp(names + sections[i].sh_name, ".attach"))
+      memcpy(&entries, process_runtime + sections[i].sh_offset, sizeof(entries));
+  assert(entries.process);
+  return entries;
+}
+
 static void attachment_init(struct attachment *attachment, process_wait_function *wait, void *data)
 {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)process_runtime;
-  const Elf64_Phdr *segment = (const Elf64_Phdr *)(const void *)(process_runtime + header->e_phoff);
   uint64_t entry = ATTACH_IMAGE + header->e_entry;
-  struct attach_entries entries = {0};
+  const struct attach_entries entries = entries_find(header);
 
-  for (unsigned i = 0; i < header->e_phnum; i++, segment++)
-    if (segment->p_type == PT_LOAD && header->e_entry - segment->p_vaddr < segment->p_filesz)
-      memcpy(&entries, process_runtime + segment->p_offset + (header->e_entry - segment->p_vaddr) - sizeof(entries),
-             sizeof(entries));
   *attachment = (struct attachment){.process_entry = entry + (uint64_t)entries.process,
                                     .thread_entry = entry + (uint64_t)entries.thread,
                                     .start_entry = entry + (uint64_t)entries.start,

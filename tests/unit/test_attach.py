@@ -607,7 +607,7 @@ def test_refused_32():
         program = Program("./small")
     except OSError as error:
         return skip("a 32-bit program", error)
-    until(lambda: rig.state(program.pid) == "S")
+    until(lambda: rig.state(program.pid) == "S" and any(line[3].endswith("/small") for line in rig.maps(program.pid)))
     both("a 32-bit program", program.pid, "32-bit", program=program)
     program.kill()
 

@@ -20,14 +20,16 @@ import re, sys
 # Letters and arguments that differ for a reason.
 ARGUMENTS = {"thread": {"=THREAD", "=N[:M]"}, "to": {"=PLACE", "=FORMAT"}, "gdb": {"=PORT|unix:PATH", "[=PORT|unix:PATH]"},
              "around": {"=PLACE", "=WHERE"}, "predictor": {"=KIND", "=MODEL"},
+             "before": {"=N", "=TIME"}, "after": {"=N", "=TIME"},  # diff: lines; record: around a trigger
+             "interval": {"=SECONDS", "=TIME"}, "pid": {"=PID", "=PID[,PID...]"},
              "kernel": {"", "=FILE"}}  # live: a CPL; machine: a file
 LETTERS = {"n": {"names", "cpu-number", "tail"}}
-ROWS = {"stat", "report", "calls", "script", "diff", "decode"}
+ROWS = {"stat", "report", "calls", "script", "diff", "decode", "top"}
 SIZES = {"record", "view"}
 FILES = {"cache", "cpu", "sim", "run", "record", "script", "calls", "stat", "view", "report", "annotate", "export", "diff", "replay",
          "lab"}
 JSON = {"cache", "cpu", "decode", "sim", "machine", "run", "script", "calls", "stat", "report", "annotate", "diff", "replay", "live",
-        "lab"}
+        "lab", "top"}
 wrong = []
 letters, arguments, of = {}, {}, {}
 for command in sys.argv[1:]:

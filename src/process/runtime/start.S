@@ -8,8 +8,8 @@
 
 #define FLAGS_OURS 0x202
 
-.text
 /* struct attach_entries of attach.h. */
+.section .attach, "a", @progbits
 .balign 8
 .quad attach_process_enter - _start
 .quad attach_thread_enter - _start
@@ -19,6 +19,7 @@
 .quad runtime_stop_back - _start
 .quad syscall_pass_back - _start
 
+.text
 /* The kernel's stack becomes the application's: nothing is pushed on it. */
 .global _start
 .type _start, @function
