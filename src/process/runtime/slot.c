@@ -97,7 +97,7 @@ static void pages_bury(struct runtime *runtime, uint32_t numbering)
  * first. */
 uint32_t slot_take(struct runtime *runtime, uint32_t numbering)
 {
-  enum { TRIES = 2000, MILLISECOND = 1000000 };
+  enum { TRIES = 20000, MILLISECOND = 1000000 };
   const int64_t time[2] = {0, MILLISECOND};
 
   for (unsigned i = 0; i < TRIES; i++) {
