@@ -69,7 +69,7 @@ static void be_preferred(void)
 
 int attach_open(const struct process_options *options, const struct attach_list *list, struct process *ret_process)
 {
-  struct patience patience = {.what = "to attach to it", .signals = relay_count()};
+  struct patience patience = {.what = "to attach to it"};
   struct rlimit before;
 
   be_preferred();

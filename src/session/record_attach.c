@@ -26,14 +26,14 @@ static void session_ring(const void *process)
 }
 
 /* Records until it is over. */
-static void session_run(struct record_session *session, const struct record_arguments *arguments, unsigned signals)
+static void session_run(struct record_session *session, const struct record_arguments *arguments)
 {
   double now = clock_seconds(), end = arguments->seconds > 0 ? now + arguments->seconds : 0, look = now + LOOK_SECONDS;
   struct record_progress progress;
 
   record_progress_begin(&progress);
   relay_bell(session_ring, &session->process);
-  while (!session->has_ended && relay_count() == signals) {
+  while (!session->has_ended && !relay_count()) { /* a signal that came before ends it, too */
     double left = end ? end - now : 1;
 
     session->state = process_drain_step(session->drain, left < 0.05 ? 1 : SLEEP_MILLISECONDS);
@@ -62,7 +62,6 @@ static void stops_show(double attached, double left)
 /* Returns an exit status. */
 static int session_record(struct record_session *session, const struct record_arguments *arguments)
 {
-  unsigned signals = relay_count(); /* one that comes from now on ends the recording */
   uint64_t part = PARTS;
   struct process_options options = {.is_all = true, .is_alone = arguments->is_alone};
   int r;
@@ -78,7 +77,7 @@ static int session_record(struct record_session *session, const struct record_ar
   double attached = process_stopped(&session->process);
   r = process_drain_new(&session->process, session->writer, arguments->limit, &session->drain);
   if (r >= 0)
-    session_run(session, arguments, signals);
+    session_run(session, arguments);
   int left = attach_close(&session->process, session->drain);
   if (r < 0) {
     message("%s", lb_strerror(r));

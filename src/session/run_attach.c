@@ -21,10 +21,9 @@ int run_attach(struct run_session *session)
   double deadline = arguments->timeout > 0 ? clock_seconds() + arguments->timeout : 0;
   bool is_over = false;
 
-  unsigned signals = relay_count(); /* one that comes from now on ends the recording */
   if (attach_open(&options, &arguments->attached, &session->process) < 0)
     return PROGRAM_FAILURE;
-  while (!is_over && relay_count() == signals && !arguments->is_snapshot) {
+  while (!is_over && !relay_count() && !arguments->is_snapshot) { /* a signal that came before ends it, too */
     const struct timespec time = {.tv_nsec = (long)(LOOK_SECONDS * 1e9)};
 
     if (relay_own_came())

@@ -62,6 +62,9 @@ def status_of(path):
     return dict(re.findall(r"^(\w+):\s*(.*)$", servers.words_of(path), re.M))
 
 
+EVERY_SIGNAL = 0xfffffffffffbfeff  # blocked, for a moment, in a thread that begins
+
+
 def signals_of(pid):
     """{thread: what it catches, ignores and blocks}."""
     threads = {}
@@ -81,6 +84,7 @@ class Before:
     def __init__(self, pid, server):
         self.pid, self.server = pid, server
         self.started = self.start_time()
+        until(lambda: not any(int(signals[2], 16) == EVERY_SIGNAL for signals in signals_of(pid).values()), 10)  # new threads
         self.signals, self.code, self.descriptors = signals_of(pid), code_count(pid), descriptors_of(pid)
 
     def start_time(self):
