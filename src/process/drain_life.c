@@ -4,41 +4,16 @@
  * from /proc. Some threads are never visible in /proc under their numbers, such as those of another PID namespace. They
  * are never taken for dead, because other threads would then get their pages while they still use them.
  */
-#include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 #include "process/drain.h"
+#include "process/target.h"
 
 #define LOOK_SECONDS 1.0 /* between two checks; also how long a thread must have been silent */
 #define EXEC_SECONDS 2.0 /* within which a program appears after execve, or a new thread */
 
-/* The state letter of a thread in /proc. Returns 0 if there is no such thread, -1 if the state is unknown. */
-static int thread_state(uint32_t process, uint32_t thread)
-{
-  char path[64], text[512];
-  const char *name_end;
-  ssize_t size;
-  int fd;
-
-  snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", process, thread);
-  fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return errno == ENOENT || errno == ESRCH ? 0 : -1;
-  size = read(fd, text, sizeof(text) - 1);
-  close(fd);
-  if (size <= 0)
-    return 0; /* it went away meanwhile */
-  text[size] = 0;
-  name_end = strrchr(text, ')'); /* the name may hold anything */
-  return name_end && name_end[1] == ' ' ? name_end[2] : -1;
-}
-
 static bool thread_is_dead(uint32_t process, uint32_t thread)
 {
-  int state = thread_state(process, thread);
+  int state = target_thread_state(process, thread);
 
   return state == 0 || state == 'Z' || state == 'X';
 }
@@ -89,7 +64,7 @@ void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, u
   exec_forget(drain, slot->process);
   bool is_ours =
     drain->windows ? drain->windows[slot - drain->slots].is_ours : process_is_ours(drain->process, slot->process);
-  slot->is_visible = is_ours && thread_state(slot->process, slot->thread) > 0;
+  slot->is_visible = is_ours && target_thread_state(slot->process, slot->thread) > 0;
   slot->moved = drain->now;
   drain->state.threads += is_new;
   drain->state.processes += is_new && slot->process == slot->thread;

@@ -485,6 +485,11 @@ int process_attach(const struct process_options *options, const int *pids, size_
   return 0;
 }
 
+bool process_has_ended(int process)
+{
+  return target_has_ended(process);
+}
+
 bool process_is_attached(const struct process *process)
 {
   return process->attachment != NULL;

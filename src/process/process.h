@@ -142,6 +142,9 @@ int process_detach(struct process *process, process_wait_function *wait, void *d
 bool process_is_attached(const struct process *process);
 double process_stopped(const struct process *process);
 
+/* Has this process ended, whoever has started it? */
+bool process_has_ended(int process);
+
 /* Waits for the program's end and reaps it. Returns 0 with the status of waitpid(2), or -errno. */
 int process_wait(struct process *process, int *ret_status);
 

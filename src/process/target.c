@@ -57,6 +57,35 @@ static int status_read(int process, struct status *ret_status)
   return status.group ? 0 : -ESRCH;
 }
 
+int target_thread_state(uint32_t process, uint32_t thread)
+{
+  char path[64], text[512];
+  const char *name_end;
+  ssize_t size;
+  int fd;
+
+  snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", process, thread);
+  fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return errno == ENOENT || errno == ESRCH ? 0 : -1;
+  size = read(fd, text, sizeof(text) - 1);
+  close(fd);
+  if (size <= 0)
+    return 0; /* it went away meanwhile */
+  text[size] = 0;
+  name_end = strrchr(text, ')'); /* the name may hold anything */
+  return name_end && name_end[1] == ' ' ? name_end[2] : -1;
+}
+
+bool target_has_ended(int process)
+{
+  struct status status;
+
+  if (status_read(process, &status) < 0)
+    return true;
+  return status.state == 'X' || (status.state == 'Z' && status.threads <= 1); /* else only its first thread has ended */
+}
+
 int target_process_of(int thread)
 {
   struct status status;
@@ -285,7 +314,7 @@ int target_check(int process)
   }
   if (process == getpid())
     return refuse(process, "lbr cannot attach to itself");
-  if (status.state == 'X' || (status.state == 'Z' && status.threads <= 1)) /* else only its first thread has ended */
+  if (target_has_ended(process))
     return refuse(process, "it has ended already; its parent has not asked for its status yet");
   if (status.tracer) {
     target_complain(process, -EPERM);

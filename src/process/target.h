@@ -39,6 +39,12 @@ bool target_file(int process, const struct target_map *map, bool is_elsewhere, c
 /* Does the process have another namespace of this type ("mnt", "pid") than lbr? */
 bool target_is_elsewhere(int process, const char *type);
 
+/* The state letter of a thread in /proc. Returns 0 if there is no such thread, -1 if the state is unknown. */
+int target_thread_state(uint32_t process, uint32_t thread);
+
+/* Have all threads of the process ended? */
+bool target_has_ended(int process);
+
 /* The number of the process of a thread, or 0: there is no such thread. */
 int target_process_of(int thread);
 

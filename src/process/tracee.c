@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "process/target.h"
 
 #define WAIT_SECONDS 0.25  /* between two calls of the wait function */
 #define LOOSE_SECONDS 0.05 /* for which threads stand still while another cannot be stopped */
@@ -231,16 +232,9 @@ static int seize(struct tracees *tracees, int thread)
 
 static bool is_zombie(int process, int thread)
 {
-  char path[64], text[512];
+  int state = target_thread_state((uint32_t)process, (uint32_t)thread);
 
-  snprintf(path, sizeof(path), "/proc/%d/task/%d/stat", process, thread);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-  if (fd >= 0)
-    close(fd);
-  text[size > 0 ? size : 0] = 0;
-  const char *end = strrchr(text, ')');
-  return !end || end[1] != ' ' || strchr("ZX", end[2]);
+  return !state || state == 'Z' || state == 'X';
 }
 
 /* Seizes the threads that are not in the list yet. Returns how many, or -errno. */

@@ -100,33 +100,10 @@ int attach_close(struct process *process, struct process_drain *drain)
 
 /* ---- /proc ---- */
 
-static bool has_ended(int process)
-{
-  char path[64], text[512];
-
-  snprintf(path, sizeof(path), "/proc/%d/stat", process);
-  int fd = open(path, O_RDONLY | O_CLOEXEC);
-  ssize_t size = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-  if (fd >= 0)
-    close(fd);
-  text[size > 0 ? size : 0] = 0;
-  const char *end = strrchr(text, ')');
-  if (!end || end[1] != ' ' || end[2] == 'X')
-    return true;
-  if (end[2] != 'Z')
-    return false;
-  unsigned long threads = 0; /* its first thread has ended; others may run */
-  int field = 3;
-  for (const char *at = end + 2; *at && field < 20; at++)
-    if (*at == ' ' && ++field == 20)
-      threads = strtoul(at, NULL, 10);
-  return threads <= 1;
-}
-
 bool attach_is_over(const struct attach_list *list)
 {
   for (size_t i = 0; i < list->count; i++)
-    if (!has_ended(list->processes[i]))
+    if (!process_has_ended(list->processes[i]))
       return false;
   return true;
 }
