@@ -175,8 +175,8 @@ static int past_take(struct process_drain *drain, uint32_t number)
   return r;
 }
 
-/* Begins with the first entry that is wanted. A thread that was about to fill the next part when the ring was closed
- * has overwritten the oldest one. */
+/* Sets the slot to the first wanted entry. The oldest part is left out if its thread began to overwrite it just before
+ * the ring was closed. */
 static int window_begin(struct process_drain *drain, uint32_t number)
 {
   struct drain_slot *slot = &drain->slots[number];

@@ -86,13 +86,6 @@ bool target_has_ended(int process)
   return status.state == 'X' || (status.state == 'Z' && status.threads <= 1); /* else only its first thread has ended */
 }
 
-int target_process_of(int thread)
-{
-  struct status status;
-
-  return status_read(thread, &status) < 0 ? 0 : status.group;
-}
-
 bool target_is_elsewhere(int process, const char *type)
 {
   char own[64], other[64];

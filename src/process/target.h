@@ -45,7 +45,4 @@ int target_thread_state(uint32_t process, uint32_t thread);
 /* Have all threads of the process ended? */
 bool target_has_ended(int process);
 
-/* The number of the process of a thread, or 0: there is no such thread. */
-int target_process_of(int thread);
-
 #endif
