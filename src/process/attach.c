@@ -395,7 +395,7 @@ static int blob_fill(const struct attaching *attaching, struct blob *blob)
   enum { WRGSBASE = 1 << 1 };
   int process = attaching->tracees->process;
   bool is_elsewhere = target_is_elsewhere(process, "mnt");
-  char link[64], exe[4096];
+  char link[64], exe[4096], root[32];
   struct attach_info info = {.fd = attaching->fd,
                              .has_wrgsbase = (getauxval(AT_HWCAP2) & WRGSBASE) != 0,
                              .numbering = target_is_elsewhere(process, "pid") ? UINT32_MAX : 0};
@@ -405,6 +405,8 @@ static int blob_fill(const struct attaching *attaching, struct blob *blob)
   exe[length > 0 ? length : 0] = 0;
   blob_add(blob, NULL, sizeof(info));
   info.exe = blob_add_text(blob, exe);
+  target_root(process, root);
+  info.root = blob_add_text(blob, root);
   struct attach_thread *threads = calloc(attaching->tracees->count + 1, sizeof(*threads));
   struct attach_range *ranges = calloc(attaching->maps.count + 1, sizeof(*ranges));
   if (threads && ranges) {

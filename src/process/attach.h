@@ -57,6 +57,7 @@ struct attach_info {
   uint32_t thread_count, range_count;
   uint32_t unused;
   uint64_t threads, ranges, exe; /* offsets from this struct */
+  uint64_t root;                 /* the same: put before paths of files that are mapped later, for lbr */
   uint64_t triggers;             /* the same, of addresses; and how many */
   uint64_t trigger_count;
 };

@@ -64,7 +64,8 @@ void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, u
   exec_forget(drain, slot->process);
   bool is_ours =
     drain->windows ? drain->windows[slot - drain->slots].is_ours : process_is_ours(drain->process, slot->process);
-  slot->is_visible = is_ours && target_thread_state(slot->process, slot->thread) > 0;
+  bool has_own_numbers = drain_page(drain, (uint32_t)(slot - drain->slots))->numbering == 0;
+  slot->is_visible = is_ours && has_own_numbers && target_thread_state(slot->process, slot->thread) > 0;
   slot->moved = drain->now;
   drain->state.threads += is_new;
   drain->state.processes += is_new && slot->process == slot->thread;

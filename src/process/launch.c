@@ -24,6 +24,7 @@
 #include "process/attach.h"
 #include "process/attachment.h"
 #include "process/command.h"
+#include "process/member.h"
 #include "process/process.h"
 #include "process/processor.h"
 #include "process/resolve.h"
@@ -376,6 +377,7 @@ out:
     process_done(&process);
     return result;
   }
+  process.number = process.pid;
   process_guard(&process);
   *ret_process = process;
   return 0;
@@ -455,6 +457,7 @@ int process_attach(const struct process_options *options, const int *pids, size_
     return result;
   plain.has_store = false;
   process.pid = pids[0];
+  process.number = target_inner_number(pids[0]);
   process.attachment = malloc(sizeof(*process.attachment));
   process.attached = calloc(count, sizeof(*process.attached));
   result = process.attachment && process.attached ? 0 : -ENOMEM;
@@ -510,20 +513,6 @@ static struct process_state *page_of(const struct process *process, uint32_t slo
   return (struct process_state *)(void *)(process->memory + process_thread_offset(slot));
 }
 
-/* A process that runs in the code cache: its number; 0: there is none. */
-static int process_find(const struct process *process)
-{
-  for (uint32_t slot = 0; slot < process_slots(process); slot++) {
-    const struct process_state *page = page_of(process, slot);
-    uint32_t pid = __atomic_load_n(&page->process, __ATOMIC_RELAXED);
-
-    if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) == THREAD_LIVE && page->end != END_EXEC && pid &&
-        pid <= INT32_MAX && kill((pid_t)pid, 0) == 0 && process_is_ours(process, pid))
-      return (int)pid;
-  }
-  return 0;
-}
-
 static int detach_one(struct process *process, int pid)
 {
   int r = attachment_end(process->attachment, process, pid);
@@ -565,9 +554,9 @@ int process_detach(struct process *process, process_wait_function *wait, void *d
 
       r = left < 0 ? left : r;
     }
-  process->attached_count = 0;
-  while (r >= 0 && (pid = process_find(process)))
+  while (r >= 0 && (pid = member_find(process)))
     r = detach_one(process, pid);
+  process->attached_count = 0;
   return r;
 }
 

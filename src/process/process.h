@@ -99,7 +99,8 @@ struct process_options {
  * can overwrite those in the memory. */
 struct process {
   int pid;
-  int fd; /* of the memory; it holds a lock, by which the programs see that lbr is there. 0: none */
+  int number; /* of the same process, as it knows it itself: it may be in another PID namespace */
+  int fd;     /* of the memory; it holds a lock, by which the programs see that lbr is there. 0: none */
   uint8_t *memory;
   size_t memory_size;
   uint64_t notes_size;
@@ -179,7 +180,8 @@ struct process_thread {
   uint32_t serial;
   uint32_t status; /* enum process_thread_status */
   uint32_t space;
-  uint32_t process, thread, creator; /* the system's numbers */
+  uint32_t process, thread, creator; /* the system's numbers, */
+  bool is_elsewhere;                 /* which are those of another PID namespace than lbr's */
   uint64_t written, read;            /* parts of its log */
   uint32_t position;                 /* entries in the part that is being filled */
   uint32_t end;                      /* enum process_end */

@@ -115,6 +115,7 @@ bool process_thread(const struct process *process, uint32_t slot, struct process
     .process = state.process,
     .thread = state.thread,
     .creator = state.creator,
+    .is_elsewhere = state.numbering != 0,
     .written = written,
     .read = state.read,
     .position = process_position(process, slot, written, state.log, state.log_start, 0),

@@ -30,6 +30,7 @@ static FILE *proc_open(int process, const char *name)
 /* What matters of /proc/PID/status. */
 struct status {
   int group, tracer, seccomp, threads;
+  int inner; /* its number in its own PID namespace, the last of a list */
   char state;
   bool has_shadow_stack;
 };
@@ -49,6 +50,8 @@ static int status_read(int process, struct status *ret_status)
     sscanf(line, "TracerPid: %d", &status.tracer);
     sscanf(line, "Seccomp: %d", &status.seccomp);
     sscanf(line, "Threads: %d", &status.threads);
+    if (!strncmp(line, "NSpid:", 6) && strrchr(line, '\t'))
+      status.inner = (int)strtol(strrchr(line, '\t'), NULL, 10);
     if (!strncmp(line, "x86_Thread_features:", 20))
       status.has_shadow_stack = strstr(line, "shstk");
   }
@@ -86,6 +89,13 @@ bool target_has_ended(int process)
   return status.state == 'X' || (status.state == 'Z' && status.threads <= 1); /* else only its first thread has ended */
 }
 
+int target_inner_number(int process)
+{
+  struct status status;
+
+  return status_read(process, &status) >= 0 && status.inner > 0 ? status.inner : process;
+}
+
 bool target_is_elsewhere(int process, const char *type)
 {
   char own[64], other[64];
@@ -101,15 +111,16 @@ bool target_is_elsewhere(int process, const char *type)
 static int map_add(struct target_maps *maps, const char *line)
 {
   struct target_map map = {0};
-  unsigned long long start, end, offset;
+  unsigned long long start, end, offset, inode;
   char rights[8] = "";
   int path = 0;
 
-  if (sscanf(line, "%llx-%llx %7s %llx %*s %*s %n", &start, &end, rights, &offset, &path) < 4)
+  if (sscanf(line, "%llx-%llx %7s %llx %*s %llu %n", &start, &end, rights, &offset, &inode, &path) < 5)
     return 0;
   map.start = start;
   map.end = end;
   map.offset = offset;
+  map.inode = inode;
   map.is_writable = rights[1] == 'w';
   map.is_code = rights[2] == 'x';
   map.is_shared = rights[3] == 's';
@@ -165,20 +176,45 @@ static bool is_deleted(const char *path)
   return length >= sizeof(gone) && !strcmp(path + length + 1 - sizeof(gone), gone);
 }
 
+/* A link of /proc that leads to the file itself, whatever its path. Only root may follow those of map_files. */
+static bool file_link(int process, const struct target_map *map, char path[4200])
+{
+  char exe[4200];
+
+  snprintf(path, 4200, "/proc/%d/exe", process);
+  ssize_t length = readlink(path, exe, sizeof(exe) - 1);
+  exe[length > 0 ? length : 0] = 0;
+  if (!strcmp(exe, map->path))
+    return true;
+  snprintf(path, 4200, "/proc/%d/map_files/%llx-%llx", process, (unsigned long long)map->start,
+           (unsigned long long)map->end);
+  return access(path, R_OK) == 0;
+}
+
+/* The kernel gives the path from the root of the mount namespace, which need not be the root of the process. */
 bool target_file(int process, const struct target_map *map, bool is_elsewhere, char path[4200])
 {
   if (map->path[0] != '/' || !strncmp(map->path, "/memfd:", 7) || !strncmp(map->path, "/dev/", 5))
     return false;
-  if (is_deleted(map->path)) {
-    snprintf(path, 4200, "/proc/%d/map_files/%llx-%llx", process, (unsigned long long)map->start,
-             (unsigned long long)map->end);
-    return access(path, R_OK) == 0;
-  }
-  if (is_elsewhere)
+  if (is_deleted(map->path))
+    return file_link(process, map, path);
+  if (is_elsewhere) {
     snprintf(path, 4200, "/proc/%d/root%s", process, map->path);
-  else
-    snprintf(path, 4200, "%s", map->path);
+    return access(path, R_OK) == 0 || file_link(process, map, path);
+  }
+  snprintf(path, 4200, "%s", map->path);
   return true;
+}
+
+void target_root(int process, char root[32])
+{
+  struct stat own, other;
+
+  snprintf(root, 32, "/proc/%d/root", process);
+  bool is_same = stat("/", &own) == 0 && stat(root, &other) == 0 && own.st_dev == other.st_dev &&
+                 own.st_ino == other.st_ino && !target_is_elsewhere(process, "mnt");
+  if (is_same)
+    root[0] = 0;
 }
 
 int process_modules(int process, void (*visit)(void *data, const struct process_module *module), void *data)

@@ -12,6 +12,7 @@
 /* A mapping of the process. */
 struct target_map {
   uint64_t start, end, offset;
+  uint64_t inode; /* of the file; 0: none */
   bool is_code, is_writable, is_shared;
   char *path; /* as /proc has it; "" if there is none */
 };
@@ -33,11 +34,19 @@ int target_maps_read(int process, struct target_maps *ret_maps);
 void target_maps_done(struct target_maps *maps);
 
 /* A path by which lbr can open the file of a mapping, for names: "/proc/PID/root/..." if the process sees other file
- * systems, "/proc/PID/map_files/..." if the file was deleted. Returns false: the mapping has no such file. */
+ * systems; "/proc/PID/exe" or "/proc/PID/map_files/..." if the file was deleted or its path leads nowhere. Returns
+ * false: the mapping has no such file. */
 bool target_file(int process, const struct target_map *map, bool is_elsewhere, char path[4200]);
+
+/* What lbr must put before a path that the process itself gives: "/proc/PID/root" if the process sees other file
+ * systems, or has another root; else "". */
+void target_root(int process, char root[32]);
 
 /* Does the process have another namespace of this type ("mnt", "pid") than lbr? */
 bool target_is_elsewhere(int process, const char *type);
+
+/* The number of the process in its own PID namespace. */
+int target_inner_number(int process);
 
 /* The state letter of a thread in /proc. Returns 0 if there is no such thread, -1 if the state is unknown. */
 int target_thread_state(uint32_t process, uint32_t thread);

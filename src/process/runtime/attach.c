@@ -11,7 +11,7 @@
 #include "process/runtime/runtime.h"
 #include "process/runtime/signal.h"
 
-static char exe[PROGRAM_PATH];
+static char exe[PROGRAM_PATH], root[32];
 
 static const char *text_at(const struct attach_info *info, uint64_t offset)
 {
@@ -66,6 +66,8 @@ _Noreturn void attach_process(struct attach_info *info)
   runtime->attaching = info;
   text_put(exe, text_at(info, info->exe));
   runtime->exe = exe;
+  text_put(root, text_at(info, info->root));
+  runtime->root = root;
   runtime->has_wrgsbase = info->has_wrgsbase;
   runtime->has_entered = true;
   runtime->numbering = info->numbering;

@@ -75,17 +75,20 @@ static bool note_file(struct runtime *runtime, uint64_t start, uint64_t end, uin
                       char path[PATH_MOST])
 {
   static const char gone[] = " (deleted)";
-  char link[48];
+  char link[48], *own = runtime->root ? text_put(path, runtime->root) : path;
+  uint64_t before = (uint64_t)(own - path);
 
   text_put_number(text_put(link, "/proc/self/fd/"), fd);
-  int64_t size = kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)path, PATH_MOST - 1, 0, 0);
-  if (size <= 0 || path[0] != '/')
+  int64_t size =
+    kernel_call(__NR_readlinkat, (uint64_t)AT_FDCWD, (uint64_t)link, (uint64_t)own, PATH_MOST - 1 - before, 0, 0);
+  if (size <= 0 || own[0] != '/')
     return false;
-  path[size] = 0;
-  if (text_begins(path, "/memfd:") || text_begins(path, "/dev/") ||
-      (size > (int64_t)sizeof(gone) && text_is(path + size + 1 - sizeof(gone), gone)))
+  own[size] = 0;
+  if (text_begins(own, "/memfd:") || text_begins(own, "/dev/") ||
+      (size > (int64_t)sizeof(gone) && text_is(own + size + 1 - sizeof(gone), gone)))
     return false;
-  runtime->map_note = note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)size);
+  runtime->map_note =
+    note_put(runtime, NOTE_MAP, runtime->space, start, end, offset, path, (uint32_t)(before + (uint64_t)size));
   return true;
 }
 

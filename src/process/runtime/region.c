@@ -218,16 +218,22 @@ void thread_free(struct thread *thread)
   __atomic_store_n(&thread->is_used, 0, __ATOMIC_RELEASE);
 }
 
-/* A thread whose parent has no number was born into another PID namespace. */
-static void state_number(struct thread *thread)
+static void state_number(struct process_state *state)
+{
+  state->process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
+  state->thread = (uint32_t)kernel_call(__NR_gettid, 0, 0, 0, 0, 0, 0);
+}
+
+/* The first process of a PID namespace has a parent without a number. If it is just born, its parent is in another
+ * namespace. */
+void thread_enter_born(struct thread *thread)
 {
   struct process_state *state = thread->state;
 
-  state->process = (uint32_t)kernel_call(__NR_getpid, 0, 0, 0, 0, 0, 0);
-  state->thread = (uint32_t)kernel_call(__NR_gettid, 0, 0, 0, 0, 0, 0);
-  bool is_first = state->process == state->thread && state->creator;
-  if (is_first && kernel_call(__NR_getppid, 0, 0, 0, 0, 0, 0) == 0)
+  state_number(state);
+  if (state->process == state->thread && kernel_call(__NR_getppid, 0, 0, 0, 0, 0, 0) == 0)
     state->numbering = (thread->slot + 1) | state->serial << 13;
+  thread_enter(thread);
 }
 
 /* The other regions that are used belong to threads of this process, or, if it is a child of vfork, to its parent. A
@@ -271,7 +277,7 @@ void thread_enter(struct thread *thread)
   struct process_state *state = thread->state;
 
   set_gs(thread->runtime, (uint64_t)state);
-  state_number(thread);
+  state_number(state);
   if (!thread->runtime->is_confined)
     kernel_call(__NR_prctl, PR_GET_NAME, (uint64_t)state->name, 0, 0, 0, 0);
   __atomic_store_n(&state->status, THREAD_LIVE, __ATOMIC_RELEASE);

@@ -132,6 +132,7 @@ struct runtime {
   struct attach_info *attaching;                  /* while lbr attaches to the process: errors go there */
   int fd;             /* of the shared memory: kept open for execve, hidden from the application */
   const char *exe;    /* absolute path of the program */
+  const char *root;   /* what lbr needs before paths of files: attach_info.root. NULL: nothing */
   uint32_t space;     /* address space */
   uint32_t numbering; /* PID namespace of the first thread: process_state.numbering */
   bool has_wrgsbase;  /* GS can be set without a system call */
@@ -401,6 +402,9 @@ uint64_t thread_regions_end(void); /* regions are between PLACE_REGIONS and this
 /* Called by the new thread itself: makes GS point to its state, fills in its numbers and name, and makes it
  * THREAD_LIVE. */
 void thread_enter(struct thread *thread);
+
+/* The same for a thread that another one has just made. */
+void thread_enter_born(struct thread *thread);
 
 /* The next place in the order of all threads. */
 uint32_t thread_place(struct runtime *runtime);

@@ -43,7 +43,7 @@ static uint64_t mask_set(uint64_t mask)
 /* CLONE_CLEAR_SIGHAND is not passed to the kernel, because our handlers must stay. */
 _Noreturn void thread_begin(struct thread *thread)
 {
-  thread_enter(thread);
+  thread_enter_born(thread);
   if (thread->is_clearing)
     signal_clear_actions(thread);
   thread->is_clearing = false;
