@@ -153,6 +153,11 @@ def children(process):
     return [int(word) for word in read(f"/proc/{process}/task/{process}/children").split()]
 
 
+def inner_number(process, thread):
+    """The number of a thread in its own PID namespace."""
+    return int(status(process, thread)["NSpid"].split()[-1])
+
+
 def runs(process):
     """Does it get time of a processor?"""
     def ticks():
@@ -221,17 +226,32 @@ class Program:
         try:
             output, errors = self.process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
-            os.killpg(self.pid, signal.SIGKILL)
+            os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()
             return [], "it does not end", None
         return (self.bytes + output).decode().splitlines(), errors.decode(), self.process.returncode
 
     def kill(self):
         try:
-            os.killpg(self.pid, signal.SIGKILL)
+            os.killpg(self.process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
         self.process.communicate()
+
+
+class Elsewhere(Program):
+    """A process in namespaces of its own: unshare(1) makes them, then a shell prepares them and executes the program. `pid`
+    is its number outside, `inner` that inside."""
+
+    def __init__(self, kinds, prepare, *words, **more):
+        super().__init__("unshare", *kinds, "--fork", "sh", "-ec", f'{prepare}\nexec "$@"', "sh", *words, **more)
+        outside = self.process.pid
+        if until(lambda: self.process.poll() is not None or children(outside)) and self.process.poll() is None:
+            self.pid = children(outside)[0]
+
+    @property
+    def inner(self):
+        return inner_number(self.pid, self.pid)
 
 
 class Lbr:
