@@ -111,7 +111,7 @@ static void slow_parse(char *argument, struct record_arguments *arguments, struc
 static void arguments_check(const struct record_arguments *arguments, struct argp_state *state)
 {
   if (arguments->attached.count && arguments->program)
-    argp_error(state, "-p attaches to processes that run already: a program cannot be named with it");
+    argp_error(state, "-p and -t attach to processes that run already: a program cannot be named with them");
   if (!arguments->attached.count && (!arguments->program || !*arguments->program[0]))
     argp_error(state, "name a program, or a process with -p");
   if (arguments->seconds > 0 && !arguments->attached.count)
@@ -139,9 +139,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_RING:
     arguments->ring = option_size("--ring", argument, RING_LEAST, RING_MOST, state);
-    return 0;
-  case 'p':
-    attach_option(argument, &arguments->attached, state);
     return 0;
   case KEY_FOR:
     arguments->seconds = option_seconds("--for", argument, state);
@@ -171,19 +168,22 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     arguments->output = line->shared.output;
     arguments->limit = line->shared.limit;
     arguments->is_quiet = cli_is_quiet();
+    attach_option_end(&arguments->attached, arguments->is_alone, state);
     arguments_check(arguments, state);
     if (arguments->trigger && arguments->after <= 0)
       arguments->after = AFTER_DEFAULT;
     return 0;
   default:
-    return program_option_parse(key, argument, &program, state);
+    return attach_option_parse(key, argument, &arguments->attached, state) == 0
+             ? 0
+             : program_option_parse(key, argument, &program, state);
   }
 }
 
 const struct argp record_argp = {
   .options = options,
   .parser = option_parse,
-  .args_doc = "[--] PROGRAM [ARGUMENT...]\n-p PID[,PID...]",
+  .args_doc = "[--] PROGRAM [ARGUMENT...]\n-p PID[,PID...]\n-t TID[,TID...]",
   .doc =
     "Run a program and write every branch of it, of its threads and of the processes that it starts to a trace. 'lbr report', 'lbr script' and other commands read the trace.\vExit status: that of the program; if a signal kills it, lbr dies by the same signal. 125 if lbr itself fails, 126 if the program cannot be executed, 127 if it is not found, 2 for a usage error.",
   .children = children,
@@ -202,6 +202,6 @@ int cmd_record(int argc, char **argv)
     return PROGRAM_FAILURE;
   arguments.progress = !arguments.is_quiet && isatty(STDERR_FILENO) ? progress_show : NULL;
   int status = (arguments.trigger ? record_trigger : arguments.attached.count ? record_attach : record_run)(&arguments);
-  free(arguments.attached.processes);
+  attach_list_done(&arguments.attached);
   return status;
 }

@@ -45,6 +45,6 @@ int cmd_run(int argc, char **argv)
   }
   run_source_free(session->source);
   free(session);
-  free(arguments.attached.processes);
+  attach_list_done(&arguments.attached);
   return status;
 }

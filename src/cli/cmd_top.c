@@ -157,6 +157,7 @@ enum { KEY_INTERVAL = 0x100, KEY_BURST, KEY_COUNT, KEY_BY };
 
 static const struct argp_option options[] = {
   {"pid", 'p', "PID[,PID...]", 0, "The processes", 0},
+  ATTACH_MORE_OPTIONS,
   {"interval", KEY_INTERVAL, "TIME", 0, "Show a new page after this time (default: 1s)", 0},
   {"burst", KEY_BURST, "TIME", 0, "Record for this time for each page (default: 100ms)", 0},
   {"count", KEY_COUNT, "N", 0, "Show N pages (default: until q or Ctrl-C)", 0},
@@ -186,9 +187,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case ARGP_KEY_INIT:
     shared_options_give(state, children, &arguments->shared);
     return 0;
-  case 'p':
-    attach_option(argument, &arguments->record.attached, state);
-    return 0;
   case KEY_INTERVAL:
     arguments->interval = option_seconds("--interval", argument, state);
     return 0;
@@ -205,11 +203,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     argp_error(state, "name processes with -p, not '%s'", argument);
     return 0;
   case ARGP_KEY_END:
+    attach_option_end(&arguments->record.attached, false, state);
     if (!arguments->record.attached.count)
       argp_error(state, "name a process with -p");
     return 0;
   default:
-    return ARGP_ERR_UNKNOWN;
+    return attach_option_parse(key, argument, &arguments->record.attached, state);
   }
 }
 
@@ -242,6 +241,6 @@ int cmd_top(int argc, char **argv)
   terminal_restore();
   rmdir(folder);
   relay_restore();
-  free(arguments.record.attached.processes);
+  attach_list_done(&arguments.record.attached);
   return r < 0 ? CLI_FAILURE : CLI_OK;
 }

@@ -15,14 +15,22 @@ enum {
   KEY_PROGRAM_ASLR,
   KEY_PROGRAM_NO_ASLR,
   KEY_PROGRAM_NO_CACHE,
-  KEY_PROGRAM_SOURCE
+  KEY_PROGRAM_SOURCE,
+  KEY_ATTACH_CHILDREN
 };
 
 /* Rows for commands that also attach to processes that run already. */
-#define ATTACH_OPTIONS                                                                                                 \
+#define ATTACH_OPTIONS                                                                                                  \
+  {"pid", 'p', "PID[,PID...]", 0, "Attach to these processes instead of starting a program, and leave them at the end", \
+   0},                                                                                                                  \
+    ATTACH_MORE_OPTIONS
+
+/* The same for commands that only attach: all but -p. */
+#define ATTACH_MORE_OPTIONS                                                                                            \
+  {"tid", 't', "TID[,TID...]", 0, "Attach to the processes of these threads, and record no other threads", 0},         \
   {                                                                                                                    \
-    "pid", 'p', "PID[,PID...]", 0,                                                                                     \
-      "Attach to these processes instead of starting a program, and leave them at the end", 0                          \
+    "children", KEY_ATTACH_CHILDREN, NULL, 0,                                                                          \
+      "With -p: attach also to the children that the processes have already, and to those of the children", 0          \
   }
 
 /* Rows of a struct argp_option[]. */
@@ -49,8 +57,10 @@ struct program_options {
   char ***program; /* the rest of the command line */
 };
 
-/* The list of -p. */
-void attach_option(char *argument, struct attach_list *list, struct argp_state *state);
+/* The options of ATTACH_OPTIONS. Returns 0, or ARGP_ERR_UNKNOWN for another key. The second completes the list at the
+ * end, and checks whether the options go together. */
+error_t attach_option_parse(int key, char *argument, struct attach_list *list, struct argp_state *state);
+void attach_option_end(struct attach_list *list, bool is_alone, struct argp_state *state);
 
 /* Returns 0, or ARGP_ERR_UNKNOWN for another key. */
 error_t program_option_parse(int key, char *argument, const struct program_options *options, struct argp_state *state);

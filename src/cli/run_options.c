@@ -123,7 +123,7 @@ static void arguments_check(const struct run_line *line, struct argp_state *stat
   bool is_windbg = format == REPORT_WINDBG || format == REPORT_WINDBG_OLD;
 
   if (arguments->attached.count && arguments->program)
-    argp_error(state, "-p attaches to processes that run already: a program cannot be named with it");
+    argp_error(state, "-p and -t attach to processes that run already: a program cannot be named with them");
   if (!arguments->attached.count && !arguments->program)
     argp_error(state, "name a program, or a process with -p");
   if (arguments->is_snapshot && !arguments->attached.count)
@@ -186,9 +186,6 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_TIMEOUT:
     arguments->timeout = seconds_option(argument, state);
     return 0;
-  case 'p':
-    attach_option(argument, &arguments->attached, state);
-    return 0;
   case KEY_SNAPSHOT:
     arguments->is_snapshot = true;
     return 0;
@@ -200,17 +197,20 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case ARGP_KEY_END:
     shared_take(line, state);
+    attach_option_end(&arguments->attached, arguments->is_alone, state);
     arguments_check(line, state);
     return 0;
   default:
-    return program_option_parse(key, argument, &program, state);
+    return attach_option_parse(key, argument, &arguments->attached, state) == 0
+             ? 0
+             : program_option_parse(key, argument, &program, state);
   }
 }
 
 const struct argp run_argp = {
   .options = options,
   .parser = option_parse,
-  .args_doc = "[--] PROGRAM [ARGUMENT...]\n-p PID[,PID...]",
+  .args_doc = "[--] PROGRAM [ARGUMENT...]\n-p PID[,PID...]\n-t TID[,TID...]",
   .doc =
     "Run a program. When a signal kills it or a process that it started, show where and why, the call stack (rebuilt from its branches) and the last branches that it took. Reports go to standard error.\vExit status: that of the program; if a signal kills it, lbr dies by the same signal. 125 if lbr itself fails, 126 if the program cannot be executed, 127 if it is not found, 2 for a usage error.",
   .children = children,

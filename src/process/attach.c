@@ -19,6 +19,7 @@
 #include "base/base.h"
 #include "process/attach.h"
 #include "process/attachment.h"
+#include "process/filter.h"
 #include "process/process.h"
 #include "process/shared.h"
 #include "process/target.h"
@@ -42,8 +43,10 @@ struct attaching {
   uint64_t scratch;     /* memory in the process: struct attach_info and more; 0: none */
   uint64_t scratch_size;
   uint64_t image_size; /* 0: not mapped */
-  int fd;              /* of the shared memory, in the process; -1: none */
-  bool has_begun;      /* the runtime may have mapped memory */
+  const struct attachment *attachment;
+  struct filter_verdict filter;
+  int fd;         /* of the shared memory, in the process; -1: none */
+  bool has_begun; /* the runtime may have mapped memory */
 };
 
 /* ---- system calls of the process ---- */
@@ -97,11 +100,17 @@ struct rseq_configuration {
   uint32_t size, signature, flags, unused;
 };
 
+static bool rseq_get(const struct tracee *tracee, struct rseq_configuration *ret_rseq)
+{
+  const enum __ptrace_request get_rseq = 0x420F; /* PTRACE_GET_RSEQ_CONFIGURATION */
+
+  return ptrace(get_rseq, tracee->thread, sizeof(*ret_rseq), ret_rseq) >= 0 && ret_rseq->address;
+}
+
 /* A thread in a critical section of rseq(2) goes on at the address that is given for interruptions, as after every
  * preemption. */
 static void rseq_take(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
 {
-  const enum __ptrace_request get_rseq = 0x420F; /* PTRACE_GET_RSEQ_CONFIGURATION */
   enum { SECTION_AT = 8 };
   struct rseq_configuration rseq = {0};
 
@@ -110,7 +119,7 @@ static void rseq_take(const struct attaching *attaching, const struct tracee *tr
     uint64_t start, size, abort;
   } section;
   uint64_t address = 0, none = 0;
-  if (ptrace(get_rseq, tracee->thread, sizeof(rseq), &rseq) < 0 || !rseq.address)
+  if (!rseq_get(tracee, &rseq))
     return;
   thread->rseq = rseq.address;
   thread->rseq_size = rseq.size;
@@ -165,6 +174,14 @@ static void call_take(const struct attaching *attaching, const struct tracee *tr
     thread->call = call_number(attaching, thread->rip + SYSCALL_SIZE);
 }
 
+static bool is_recorded(const struct attachment *attachment, int thread)
+{
+  for (size_t i = 0; i < attachment->thread_count; i++)
+    if (attachment->threads[i] == thread)
+      return true;
+  return !attachment->thread_count;
+}
+
 static void thread_fill(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
 {
   const struct user_regs_struct *from = &tracee->registers;
@@ -172,8 +189,11 @@ static void thread_fill(const struct attaching *attaching, const struct tracee *
                                   from->rsi, from->rdi, from->r8,  from->r9,  from->r10, from->r11,
                                   from->r12, from->r13, from->r14, from->r15};
 
-  *thread = (struct attach_thread){
-    .rip = from->rip, .flags = from->eflags, .mask = tracee->mask, .number = (uint32_t)tracee->thread};
+  *thread = (struct attach_thread){.rip = from->rip,
+                                   .flags = from->eflags,
+                                   .mask = tracee->mask,
+                                   .number = (uint32_t)tracee->thread,
+                                   .is_unwanted = !is_recorded(attaching->attachment, tracee->thread)};
   memcpy(thread->registers, registers, sizeof(registers));
   call_take(attaching, tracee, thread);
   rseq_take(attaching, tracee, thread);
@@ -201,6 +221,53 @@ static int threads_check(const struct attaching *attaching)
     }
   }
   return 0;
+}
+
+/* ---- filters ---- */
+
+static bool has_wrgsbase(void)
+{
+  enum { WRGSBASE = 1 << 1 };
+
+  return getauxval(AT_HWCAP2) & WRGSBASE;
+}
+
+/* Do seccomp filters allow what the runtime does? */
+static int filters_check(struct attaching *attaching)
+{
+  const struct tracees *tracees = attaching->tracees;
+  struct filter_verdict *filter = &attaching->filter;
+  struct rseq_configuration rseq = {0};
+  int r = 0;
+
+  if (!tracees->can_suspend)
+    return 0; /* target_check has found that there is none */
+  filter->has_wrgsbase = has_wrgsbase();
+  for (size_t i = 0; i < tracees->count; i++)
+    filter->has_rseq |= !tracees->list[i].is_gone && rseq_get(&tracees->list[i], &rseq);
+  for (size_t i = 0; i < tracees->count && r >= 0; i++)
+    r = tracees->list[i].is_gone ? 0 : filter_check(tracees->list[i].thread, filter);
+  if (r < 0)
+    return r == -EINVAL ? -EIO : r;
+  if (!filter->forbidden)
+    return 0;
+  message("process %d: its filter of system calls (seccomp) forbids %s, which the recorder needs", tracees->process,
+          filter->forbidden);
+  return -EINVAL;
+}
+
+/* PR_SET_MDWE: the kernel itself forbids it. */
+static int code_check(struct attaching *attaching)
+{
+  enum { GET_MDWE = 66, REFUSE_EXEC_GAIN = 1 };
+  int64_t result = remote(attaching, SYS_prctl, GET_MDWE, 0, 0, 0, 0, 0);
+
+  if (is_failure(result) || !(result & REFUSE_EXEC_GAIN))
+    return 0;
+  message("process %d: it may not have memory that is writable and executable (PR_SET_MDWE, or MemoryDenyWriteExecute= "
+          "of systemd), which the recorder needs for code: start it without this restriction",
+          attaching->tracees->process);
+  return -EINVAL;
 }
 
 /* ---- memory ---- */
@@ -392,12 +459,13 @@ static void triggers_fill(const struct attaching *attaching, struct blob *blob, 
 
 static int blob_fill(const struct attaching *attaching, struct blob *blob)
 {
-  enum { WRGSBASE = 1 << 1 };
   int process = attaching->tracees->process;
   bool is_elsewhere = target_is_elsewhere(process, "mnt");
   char link[64], exe[4096], root[32];
   struct attach_info info = {.fd = attaching->fd,
-                             .has_wrgsbase = (getauxval(AT_HWCAP2) & WRGSBASE) != 0,
+                             .has_wrgsbase = has_wrgsbase(),
+                             .has_filter = attaching->filter.has_filter,
+                             .is_code_fixed = attaching->filter.forbids_code,
                              .numbering = target_is_elsewhere(process, "pid") ? UINT32_MAX : 0};
 
   snprintf(link, sizeof(link), "/proc/%d/exe", process);
@@ -507,7 +575,8 @@ static void undo(struct attaching *attaching)
     remote(attaching, SYS_munmap, ATTACH_IMAGE, attaching->image_size, 0, 0, 0, 0);
 }
 
-static int attach_stopped(struct attaching *attaching, struct attachment *attachment, int runtime_fd, int shared_fd)
+static int attach_stopped(struct attaching *attaching, const struct attachment *attachment, int runtime_fd,
+                          int shared_fd)
 {
   struct tracees *tracees = attaching->tracees;
   struct blob blob = {0};
@@ -521,8 +590,12 @@ static int attach_stopped(struct attaching *attaching, struct attachment *attach
     r = target_maps_read(tracees->process, &attaching->maps);
   if (r >= 0)
     r = attach_find_syscall(tracees, &attaching->maps);
+  if (r >= 0)
+    r = filters_check(attaching);
   for (size_t i = 0; i < tracees->count && r >= 0; i++)
     r = tracees->list[i].is_gone ? 0 : tracee_block(&tracees->list[i], ~(uint64_t)MASK_TRAP);
+  if (r >= 0)
+    r = code_check(attaching);
   if (r >= 0)
     r = scratch_map(attaching, PROCESS_PAGE);
   if (r >= 0)
@@ -533,11 +606,10 @@ static int attach_stopped(struct attaching *attaching, struct attachment *attach
     undo(attaching);
   if (attaching->scratch)
     remote(attaching, SYS_munmap, attaching->scratch, attaching->scratch_size, 0, 0, 0, 0);
-  if (r >= 0) {
-    attachment->image_size = attaching->image_size;
+  if (r >= 0)
     threads_begin(attaching, attachment, &blob);
-  }
   free(blob.bytes);
+  filter_verdict_done(&attaching->filter);
   target_maps_done(&attaching->maps);
   return r;
 }
@@ -545,8 +617,10 @@ static int attach_stopped(struct attaching *attaching, struct attachment *attach
 int attachment_begin(struct attachment *attachment, struct process *process, int pid, int runtime_fd, int shared_fd)
 {
   struct tracees tracees;
-  struct attaching attaching = {.process = process, .tracees = &tracees, .fd = -1};
+  struct attaching attaching = {.process = process, .tracees = &tracees, .attachment = attachment, .fd = -1};
   double start = clock_seconds();
+
+  attachment_place(attachment, ATTACH_IMAGE);
   int r = tracees_stop(&tracees, pid, attachment->breakpoint, attachment->wait, attachment->data);
 
   if (r < 0) {

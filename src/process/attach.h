@@ -8,6 +8,7 @@
 #ifndef PROCESS_ATTACH_H
 #define PROCESS_ATTACH_H
 
+#include <linux/prctl.h>
 #include <stdint.h>
 
 /* The runtime's code and data in a process that lbr attaches to. The rest of its memory follows: kernel.h of the
@@ -44,15 +45,19 @@ struct attach_thread {
   uint32_t number;      /* of the thread, as lbr sees it */
   uint32_t interrupted; /* the thread was in a system call, which is executed again: errno of the interruption, or 0 */
   uint64_t call;        /* then: the number of the call, where RAX has that of restart_syscall(2) */
-  uint64_t thread;      /* the answer: its struct thread */
-  uint64_t state;       /* and what GS must be */
+  uint32_t is_unwanted; /* other threads are to be recorded */
+  uint32_t unused;
+  uint64_t thread; /* the answer: its struct thread */
+  uint64_t state;  /* and what GS must be */
 };
 
 struct attach_info {
   int32_t fd; /* of the shared memory */
   uint32_t has_wrgsbase;
-  uint32_t numbering; /* not 0: another PID namespace than lbr's */
-  int32_t error;      /* the answer: enum process_error, */
+  uint32_t has_filter;    /* a thread has a seccomp filter: programs that the process executes are not recorded */
+  uint32_t is_code_fixed; /* memory for code can be mapped now, but not later */
+  uint32_t numbering;     /* not 0: another PID namespace than lbr's */
+  int32_t error;          /* the answer: enum process_error, */
   int32_t system_error;
   uint32_t thread_count, range_count;
   uint32_t unused;
@@ -72,9 +77,18 @@ struct attach_left {
   int64_t call; /* the number of a system call that the kernel is to restart, whose result is in RAX; -1: none */
 };
 
-/* What the process tells lbr: the action for SIGTRAP, which lbr must set when the last breakpoint is behind it. */
+struct attach_piece {
+  uint64_t start, end;
+};
+
+/* What the process tells lbr: the action for SIGTRAP, which lbr must set when the last breakpoint is behind it; the
+ * pieces of the runtime's image that lbr must unmap (a program that the runtime has loaded has its dynamic linker in
+ * between); and for such a program the argument of PR_SET_MM_MAP, with a descriptor of its file. */
 struct attach_gone {
   uint64_t trap_action[4];
+  struct attach_piece image[2];
+  struct prctl_mm_map map;
+  uint32_t has_map;
 };
 
 #endif

@@ -16,16 +16,21 @@ struct attachment {
   uint64_t process_entry, thread_entry, start_entry, call_entry,
     leave_entry; /* addresses of the runtime: struct attach_entries */
   uint64_t breakpoint, call_back;
-  uint64_t image_size;
+  const int *threads; /* those that are recorded; without any: all */
+  size_t thread_count;
   tracee_wait_function *wait; /* called while a thread cannot be stopped */
   void *data;
   double stopped; /* seconds that the process stood still, the last time */
 };
 
+/* The addresses are those of an image of the runtime at this address. */
+void attachment_place(struct attachment *attachment, uint64_t image);
+
 /* Attaches to one process. Returns 0, or -errno after a message. */
 int attachment_begin(struct attachment *attachment, struct process *process, int pid, int runtime_fd, int shared_fd);
 
-/* Leaves one process. Returns 0; -ESRCH: it is gone; -errno. */
+/* Leaves one process. Returns 0; -ESRCH: it is gone, or has executed a program that is not recorded; -EAGAIN: it is
+ * just about to execute one; -errno. */
 int attachment_end(struct attachment *attachment, const struct process *process, int pid);
 
 /* attach.c; finds an instruction for tracee_call. Returns 0 or -errno. */

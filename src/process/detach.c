@@ -9,6 +9,7 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -31,6 +32,7 @@ struct leaving {
   const struct attachment *attachment;
   const struct process *process;
   struct tracees tracees;
+  uint64_t image; /* address of the runtime's */
 };
 
 /* ---- threads ---- */
@@ -101,9 +103,13 @@ static bool leave_from_start(const struct leaving *leaving, const struct tracee 
   return tracee_set(tracee, &registers) >= 0;
 }
 
-/* A thread that stands right behind the breakpoint is about to report that. */
+/* A thread that stands right behind the breakpoint is about to report that. A thread without GS has executed a program
+ * meanwhile. */
 static void thread_send_off(const struct leaving *leaving, struct tracee *tracee)
 {
+  tracee->is_native = !tracee->registers.gs_base;
+  if (tracee->is_native)
+    return;
   if (tracee->registers.rip != leaving->attachment->breakpoint && !leave_from_start(leaving, tracee) &&
       !leave_from_call(leaving, tracee))
     nudge(leaving, tracee);
@@ -113,7 +119,7 @@ static void thread_send_off(const struct leaving *leaving, struct tracee *tracee
 
 static bool is_awaited(const struct tracee *tracee)
 {
-  return !tracee->is_gone && !tracee->has_arrived;
+  return !tracee->is_gone && !tracee->is_native && !tracee->has_arrived;
 }
 
 /* Stops the threads that have not come yet, to look at them again. */
@@ -227,11 +233,28 @@ static int thread_restore(const struct leaving *leaving, struct tracee *tracee)
   return 0;
 }
 
+/* Lets /proc/PID/exe lead to the program that the runtime has loaded. The kernel allows that only to processes with
+ * CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN; in others, the link leads to the runtime as long as the program runs. The
+ * thread's stack has room for the argument, below the 128 bytes that belong to its function. */
+static int exe_restore(const struct leaving *leaving, struct tracee *first, const struct prctl_mm_map *map)
+{
+  enum { RED_ZONE = 128 };
+  uint64_t at = (first->registers.rsp - RED_ZONE - sizeof(*map)) & ~UINT64_C(15);
+  const uint64_t change[6] = {PR_SET_MM, PR_SET_MM_MAP, at, sizeof(*map)}, file[6] = {map->exe_fd};
+  int64_t result;
+  int r = 0;
+
+  if (tracees_write(&leaving->tracees, at, map, sizeof(*map)))
+    r = tracee_call(&leaving->tracees, first, SYS_prctl, change, &result);
+  return r < 0 ? r : tracee_call(&leaving->tracees, first, SYS_close, file, &result);
+}
+
 /* Undoes what the runtime has done to the process, in its first thread. */
 static int process_restore(struct leaving *leaving, struct tracee *first)
 {
   enum { SET_SIZE = 8 };
   struct user_regs_struct registers = first->registers;
+  struct attach_gone gone;
   uint64_t answer;
   int64_t result;
   int r;
@@ -242,10 +265,16 @@ static int process_restore(struct leaving *leaving, struct tracee *first)
   r = tracee_run(&leaving->tracees, first, &registers, &answer);
   if (r < 0)
     return r;
+  if (!tracees_read(&leaving->tracees, &gone, answer, sizeof(gone)))
+    return -EFAULT;
   const uint64_t action[6] = {SIGTRAP, answer, 0, SET_SIZE};
   r = tracee_call(&leaving->tracees, first, SYS_rt_sigaction, action, &result);
-  const uint64_t image[6] = {ATTACH_IMAGE, leaving->attachment->image_size};
-  return r < 0 ? r : tracee_call(&leaving->tracees, first, SYS_munmap, image, &result);
+  for (unsigned i = 0; i < 2 && r >= 0 && gone.image[i].start; i++) {
+    const uint64_t piece[6] = {gone.image[i].start, gone.image[i].end - gone.image[i].start};
+
+    r = tracee_call(&leaving->tracees, first, SYS_munmap, piece, &result);
+  }
+  return r >= 0 && gone.has_map ? exe_restore(leaving, first, &gone.map) : r;
 }
 
 /* A thread that has made other calls since goes once more through the place where the kernel restarts calls, and stops
@@ -277,7 +306,7 @@ static int leave_stopped(struct leaving *leaving)
   for (size_t i = 0; i < leaving->tracees.count && r >= 0; i++) {
     struct tracee *tracee = &leaving->tracees.list[i];
 
-    if (tracee->is_gone)
+    if (tracee->is_gone || tracee->is_native)
       continue;
     r = thread_restore(leaving, tracee);
     first = first ? first : tracee;
@@ -287,22 +316,52 @@ static int leave_stopped(struct leaving *leaving)
   return r < 0 ? r : thread_stop_again(leaving, first);
 }
 
+/* Finds the runtime's image: at its address in a process that lbr has attached to, elsewhere in one that has executed a
+ * program since. */
+static int image_find(struct leaving *leaving, struct attachment *attachment, const struct target_maps *maps)
+{
+  for (size_t i = 0; i < maps->count && !leaving->image; i++)
+    if (!strncmp(maps->list[i].path, TARGET_RUNTIME, strlen(TARGET_RUNTIME)))
+      leaving->image = maps->list[i].start;
+  if (!leaving->image)
+    return -ESRCH;
+  attachment_place(attachment, leaving->image);
+  leaving->tracees.breakpoint = attachment->breakpoint;
+  return 0;
+}
+
+/* Has the runtime, if it has just been executed, taken over the signals of its process? */
+static bool can_leave(const struct leaving *leaving)
+{
+  for (size_t i = 0; i < leaving->tracees.count; i++) {
+    const struct tracee *tracee = &leaving->tracees.list[i];
+    uint64_t at = tracee->registers.gs_base + offsetof(struct process_state, can_leave);
+    uint32_t is_ready = 0;
+
+    if (!tracee->is_gone && tracee->registers.gs_base &&
+        tracees_read(&leaving->tracees, &is_ready, at, sizeof(is_ready)) && is_ready)
+      return true;
+  }
+  return false;
+}
+
 int attachment_end(struct attachment *attachment, const struct process *process, int pid)
 {
   struct leaving leaving = {.attachment = attachment, .process = process};
+  struct target_maps maps = {0};
   double start = clock_seconds();
-  int r = tracees_stop(&leaving.tracees, pid, attachment->breakpoint, attachment->wait, attachment->data);
+  int r = tracees_stop(&leaving.tracees, pid, 0, attachment->wait, attachment->data);
 
   if (r < 0)
     return r;
-  struct target_maps maps;
   r = target_maps_read(pid, &maps);
-  if (r >= 0) {
-    r = attach_find_syscall(&leaving.tracees, &maps);
-    target_maps_done(&maps);
-  }
   if (r >= 0)
-    r = leave_stopped(&leaving);
+    r = image_find(&leaving, attachment, &maps);
+  if (r >= 0)
+    r = attach_find_syscall(&leaving.tracees, &maps);
+  if (r >= 0)
+    r = can_leave(&leaving) ? leave_stopped(&leaving) : -EAGAIN;
+  target_maps_done(&maps);
   tracees_free(&leaving.tracees);
   attachment->stopped = clock_seconds() - start;
   return r;

@@ -64,11 +64,12 @@ void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, u
   exec_forget(drain, slot->process);
   bool is_ours =
     drain->windows ? drain->windows[slot - drain->slots].is_ours : process_is_ours(drain->process, slot->process);
-  bool has_own_numbers = drain_page(drain, (uint32_t)(slot - drain->slots))->numbering == 0;
+  const struct process_state *page = drain_page(drain, (uint32_t)(slot - drain->slots));
+  bool has_own_numbers = page->numbering == 0, is_first = page->is_first || slot->process == slot->thread;
   slot->is_visible = is_ours && has_own_numbers && target_thread_state(slot->process, slot->thread) > 0;
   slot->moved = drain->now;
   drain->state.threads += is_new;
-  drain->state.processes += is_new && slot->process == slot->thread;
+  drain->state.processes += is_new && is_first;
 }
 
 void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slot, uint32_t end)

@@ -18,6 +18,7 @@
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -27,9 +28,12 @@
 #include "process/member.h"
 #include "process/process.h"
 #include "process/processor.h"
+#include "process/relatives.h"
 #include "process/resolve.h"
 #include "process/shared.h"
 #include "process/target.h"
+
+#define START_SECONDS 10.0 /* that a program may take to start before lbr gives up leaving it */
 
 enum {
   DEFAULT_PART = 256 << 10,
@@ -94,7 +98,7 @@ static bool has_image(uint32_t process)
   if (target_maps_read((int)process, &maps) < 0)
     return false;
   for (size_t i = 0; i < maps.count && !has_it; i++)
-    has_it = maps.list[i].start == ATTACH_IMAGE && !strncmp(maps.list[i].path, "/memfd:lbr-runtime", 18);
+    has_it = maps.list[i].start == ATTACH_IMAGE && !strncmp(maps.list[i].path, TARGET_RUNTIME, strlen(TARGET_RUNTIME));
   target_maps_done(&maps);
   return has_it;
 }
@@ -104,7 +108,7 @@ bool process_is_ours(const struct process *own, uint32_t process)
   char path[64];
 
   snprintf(path, sizeof(path), "/proc/%u/exe", process);
-  return leads_to(path, "/memfd:lbr-runtime") || (own->attachment && has_image(process));
+  return leads_to(path, TARGET_RUNTIME) || (own->attachment && has_image(process));
 }
 
 static void control_fill(const struct process *process, const struct process_options *options,
@@ -115,7 +119,8 @@ static void control_fill(const struct process *process, const struct process_opt
     .magic = PROCESS_MAGIC,
     .mode = options->is_all ? PROCESS_ALL : PROCESS_LAST,
     .options = (options->is_alone ? PROCESS_NO_FOLLOW : 0u) | (options->is_held ? PROCESS_HOLD : 0u) |
-               (options->trigger ? PROCESS_TRIGGER : 0u) | processor_get()->options,
+               (options->trigger ? PROCESS_TRIGGER : 0u) | (options->thread_count ? PROCESS_SOME : 0u) |
+               processor_get()->options,
     .part_size = process->part_size,
     .notes_size = process->notes_size,
     .cache_size = cache_size ? strtoull(cache_size, NULL, 0) : 0,
@@ -159,7 +164,7 @@ static int shared_map(struct process *process, int fd)
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
                 (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
 
-  if (ftruncate(fd, (off_t)(size + PROCESS_SNAPSHOTS_SIZE)) < 0)
+  if (ftruncate(fd, (off_t)(size + PROCESS_SNAPSHOTS_SIZE + PROCESS_IMAGE_SIZE)) < 0)
     return -errno;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED)
@@ -410,37 +415,101 @@ static struct attach_entries entries_find(const Elf64_Ehdr *header)
   return entries;
 }
 
-static void attachment_init(struct attachment *attachment, process_wait_function *wait, void *data)
+void attachment_place(struct attachment *attachment, uint64_t image)
 {
   const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)process_runtime;
-  uint64_t entry = ATTACH_IMAGE + header->e_entry;
+  uint64_t entry = image + header->e_entry;
   const struct attach_entries entries = entries_find(header);
 
-  *attachment = (struct attachment){.process_entry = entry + (uint64_t)entries.process,
-                                    .thread_entry = entry + (uint64_t)entries.thread,
-                                    .start_entry = entry + (uint64_t)entries.start,
-                                    .call_entry = entry + (uint64_t)entries.call,
-                                    .leave_entry = entry + (uint64_t)entries.leave,
-                                    .breakpoint = entry + (uint64_t)entries.stopped,
-                                    .call_back = entry + (uint64_t)entries.call_back,
-                                    .wait = wait,
-                                    .data = data};
+  attachment->process_entry = entry + (uint64_t)entries.process;
+  attachment->thread_entry = entry + (uint64_t)entries.thread;
+  attachment->start_entry = entry + (uint64_t)entries.start;
+  attachment->call_entry = entry + (uint64_t)entries.call;
+  attachment->leave_entry = entry + (uint64_t)entries.leave;
+  attachment->breakpoint = entry + (uint64_t)entries.stopped;
+  attachment->call_back = entry + (uint64_t)entries.call_back;
+}
+
+/* Puts the runtime's ELF file into the shared memory, for programs that the processes execute. Without it these run
+ * natively. */
+static void image_put(const struct process *process, int fd)
+{
+  struct process_control *control = (struct process_control *)(void *)process->memory;
+  size_t size = (size_t)(process_runtime_end - process_runtime);
+
+  assert(size <= PROCESS_IMAGE_SIZE);
+  if (pwrite(fd, process_runtime, size, (off_t)process_image_offset(control)) == (ssize_t)size)
+    control->image_size = (uint32_t)size;
+}
+
+static int attach_one(struct process *process, int pid, int runtime_fd, int shared_fd)
+{
+  int *attached = realloc(process->attached, (process->attached_count + 1) * sizeof(*attached));
+
+  if (!attached)
+    return -ENOMEM;
+  process->attached = attached;
+  int r = attachment_begin(process->attachment, process, pid, runtime_fd, shared_fd);
+  if (r >= 0)
+    attached[process->attached_count++] = pid;
+  process->stopped += process->attachment->stopped;
+  return r;
+}
+
+/* Descendants that cannot be attached to are left out, after a message. Those that are born once their parent is
+ * recorded are recorded anyway. */
+static int attach_descendants(struct process *process, int runtime_fd, int shared_fd)
+{
+  int *refused = NULL, r = 0, pid;
+  size_t count = 0, capacity = 0;
+
+  while (r >= 0 && (pid = relatives_descendant(process->attached, process->attached_count, refused, count)) > 0) {
+    bool is_ours = member_is(process, pid);
+
+    r = is_ours ? 0 : target_check(pid);
+    if (!is_ours && r >= 0)
+      r = attach_one(process, pid, runtime_fd, shared_fd);
+    if (r == -EINTR || r == -ENOMEM)
+      break;
+    int *added = is_ours || r < 0 ? array_append(&refused, &count, &capacity) : NULL;
+    if (added)
+      *added = pid;
+    r = !added && (is_ours || r < 0) ? -ENOMEM : 0;
+  }
+  free(refused);
+  return r;
 }
 
 /* All or none: if one process cannot be attached to, the others are left again. */
-static int attach_all(struct process *process, const int *pids, size_t count, int runtime_fd, int shared_fd)
+static int attach_all(struct process *process, const struct process_options *options, const int *pids, size_t count,
+                      int runtime_fd, int shared_fd)
 {
   int r = 0;
 
-  for (size_t i = 0; i < count && r >= 0; i++) {
-    r = attachment_begin(process->attachment, process, pids[i], runtime_fd, shared_fd);
-    if (r >= 0)
-      process->attached[process->attached_count++] = pids[i];
-    process->stopped += process->attachment->stopped;
-  }
+  for (size_t i = 0; i < count && r >= 0; i++)
+    r = attach_one(process, pids[i], runtime_fd, shared_fd);
+  if (r >= 0 && options->has_descendants)
+    r = attach_descendants(process, runtime_fd, shared_fd);
   if (r < 0 && process->attached_count)
     process_detach(process, process->attachment->wait, process->attachment->data);
   return r;
+}
+
+/* Each thread that is named must belong to one of the processes. */
+static int threads_check(const struct process_options *options, const int *pids, size_t count)
+{
+  for (size_t i = 0; i < options->thread_count; i++) {
+    int process = target_process(options->threads[i]);
+    bool is_known = false;
+
+    for (size_t j = 0; j < count; j++)
+      is_known |= pids[j] == process;
+    if (!is_known) {
+      message("thread %d: it is not one of the processes to attach to", options->threads[i]);
+      return -EINVAL;
+    }
+  }
+  return 0;
 }
 
 int process_attach(const struct process_options *options, const int *pids, size_t count, process_wait_function *wait,
@@ -453,16 +522,18 @@ int process_attach(const struct process_options *options, const int *pids, size_
 
   for (size_t i = 0; i < count && result >= 0; i++)
     result = target_check(pids[i]);
+  if (result >= 0)
+    result = threads_check(options, pids, count);
   if (result < 0)
     return result;
   plain.has_store = false;
   process.pid = pids[0];
   process.number = target_inner_number(pids[0]);
-  process.attachment = malloc(sizeof(*process.attachment));
-  process.attached = calloc(count, sizeof(*process.attached));
-  result = process.attachment && process.attached ? 0 : -ENOMEM;
+  process.attachment = calloc(1, sizeof(*process.attachment));
+  result = process.attachment ? 0 : -ENOMEM;
   if (result >= 0) {
-    attachment_init(process.attachment, wait, data);
+    *process.attachment = (struct attachment){
+      .threads = options->threads, .thread_count = options->thread_count, .wait = wait, .data = data};
     result = runtime_fd = runtime_open();
   }
   if (result >= 0)
@@ -472,8 +543,9 @@ int process_attach(const struct process_options *options, const int *pids, size_
   } else {
     struct process_control *control = (struct process_control *)(void *)process.memory;
 
-    control->options |= PROCESS_ATTACHED;
-    result = attach_all(&process, pids, count, runtime_fd, shared_fd);
+    control->options |= PROCESS_ATTACHED | (target_can_suspend() ? 0u : PROCESS_UNFILTERED);
+    image_put(&process, shared_fd);
+    result = attach_all(&process, options, pids, count, runtime_fd, shared_fd);
   }
   if (shared_fd >= 0)
     close(shared_fd);
@@ -486,6 +558,18 @@ int process_attach(const struct process_options *options, const int *pids, size_
   process_guard(&process);
   *ret_process = process;
   return 0;
+}
+
+int process_of_thread(int thread)
+{
+  return target_process(thread);
+}
+
+bool process_has_thread_ended(int thread)
+{
+  int process = target_process(thread), state = process ? target_thread_state((uint32_t)process, (uint32_t)thread) : 0;
+
+  return !state || state == 'Z' || state == 'X';
 }
 
 bool process_has_ended(int process)
@@ -515,8 +599,15 @@ static struct process_state *page_of(const struct process *process, uint32_t slo
 
 static int detach_one(struct process *process, int pid)
 {
-  int r = attachment_end(process->attachment, process, pid);
+  double start = clock_seconds();
+  int r;
 
+  while ((r = attachment_end(process->attachment, process, pid)) == -EAGAIN &&
+         clock_seconds() - start < START_SECONDS) {
+    if (process->attachment->wait)
+      process->attachment->wait(process->attachment->data, pid, clock_seconds() - start);
+    nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+  }
   process->stopped += process->attachment->stopped;
   if (r < 0 && r != -ESRCH)
     message("process %d: cannot leave it: %s; it runs on in the code cache, unrecorded", pid, strerror(-r));
@@ -537,7 +628,7 @@ static void logs_close(const struct process *process)
   }
 }
 
-/* Then children of fork. */
+/* Then children, and programs that they have executed. */
 int process_detach(struct process *process, process_wait_function *wait, void *data)
 {
   int r = 0, pid;

@@ -93,6 +93,10 @@ struct process_options {
                           waits meanwhile. All signals are blocked: it sets the mask and the dispositions that the
                           program inherits. NULL: the program inherits those of lbr */
   const struct process_trigger *trigger; /* NULL: none. It must stay as long as the process. Without is_all */
+  /* For process_attach: */
+  bool has_descendants; /* the descendants of the processes, too */
+  const int *threads;   /* only these threads are recorded, and nothing that they make; none: all */
+  size_t thread_count;
 };
 
 /* A program that was started, and the memory that it shares with lbr. The sizes here are lbr's own, since the program
@@ -130,6 +134,10 @@ int process_attach(const struct process_options *options, const int *pids, size_
 /* Gives the code of files, and the vdso, that a process has mapped, with a path by which lbr can open the file. Returns
  * 0 or -errno. */
 int process_modules(int process, void (*visit)(void *data, const struct process_module *module), void *data);
+
+/* The process of a thread, 0: there is no such thread; and whether a thread has ended. */
+int process_of_thread(int thread);
+bool process_has_thread_ended(int thread);
 
 /* Can lbr attach to the process, as far as that is known without stopping it? Returns 0, or -errno after a message. */
 int process_check(int process);

@@ -3,7 +3,7 @@
  * The memory that recorded programs share with lbr: one file in memory for a program, its threads, its children and the
  * programs that they execute.
  *
- *   control page | thread pages | notes | steps | logs | snapshots
+ *   control page | thread pages | notes | steps | logs | snapshots | the runtime's ELF file
  *
  * It is sparse: untouched pages take no memory. It stays readable however a program ends. lbr trusts none of it, since
  * the programs can write to it.
@@ -35,6 +35,7 @@ enum {
 };
 
 #define PROCESS_SNAPSHOTS_SIZE (UINT64_C(1) << 30) /* bytes of all snapshots */
+#define PROCESS_IMAGE_SIZE (UINT64_C(1) << 20)     /* the most bytes of the runtime's ELF file */
 
 /* Why the runtime gave up. */
 enum process_error {
@@ -52,13 +53,15 @@ enum process_mode {
 };
 
 enum process_option {
-  PROCESS_NO_FOLLOW = 1 << 0, /* children run natively, not recorded */
-  PROCESS_LOCKED = 1 << 1,    /* the parent holds a lock on the file as long as it exists */
-  PROCESS_HOLD = 1 << 2,      /* a thread that a signal kills waits until it is released */
-  PROCESS_LOOP = 1 << 3,      /* the processor executes LOOP as fast as other branches */
-  PROCESS_RORX = 1 << 4,      /* it has RORX (BMI2) */
-  PROCESS_ATTACHED = 1 << 5,  /* the programs were running before, and run on without the runtime at the end */
-  PROCESS_TRIGGER = 1 << 6,   /* the branches around a trigger are wanted: runtime/trigger.c */
+  PROCESS_NO_FOLLOW = 1 << 0,  /* children run natively, not recorded */
+  PROCESS_LOCKED = 1 << 1,     /* the parent holds a lock on the file as long as it exists */
+  PROCESS_HOLD = 1 << 2,       /* a thread that a signal kills waits until it is released */
+  PROCESS_LOOP = 1 << 3,       /* the processor executes LOOP as fast as other branches */
+  PROCESS_RORX = 1 << 4,       /* it has RORX (BMI2) */
+  PROCESS_ATTACHED = 1 << 5,   /* the programs were running before, and run on without the runtime at the end */
+  PROCESS_TRIGGER = 1 << 6,    /* the branches around a trigger are wanted: runtime/trigger.c */
+  PROCESS_SOME = 1 << 7,       /* only some threads are recorded, and nothing that they make */
+  PROCESS_UNFILTERED = 1 << 8, /* lbr cannot suspend seccomp filters: it leaves a process that is about to set one */
 };
 
 /* The first time that a trigger was reached, or that a call took too long, in any process. */
@@ -104,6 +107,7 @@ struct process_control {
   uint32_t stored;         /* files that were written to the store */
   uint32_t store_user;     /* the user who may use the store */
   uint32_t is_closing;  /* lbr leaves: a thread whose log is full does not wait, and what it does then is not logged */
+  uint32_t image_size;  /* bytes of the runtime's ELF file in this memory, 0: it is not there */
   uint64_t store_epoch; /* files of another epoch have numbers that were given out twice */
   uint64_t slow; /* with PROCESS_TRIGGER: a call of a function at a trigger is a hit if it takes more nanoseconds than
                     this; 0: reaching a trigger is a hit */
@@ -218,6 +222,9 @@ struct process_state {
   uint32_t trigger_count;              /* the answer: how many, */
   uint64_t triggers[PROCESS_TRIGGERS]; /* and which addresses */
   uint64_t ask_start, ask_end;         /* the notes that the question is about: offsets, the second is after the last */
+  uint32_t
+    is_first; /* of the recorded threads of a process that lbr has attached to; its first thread may have ended */
+  uint32_t can_leave; /* the runtime of a program that was executed has taken over its signals: lbr can leave it */
 };
 
 static inline uint64_t process_thread_offset(uint32_t thread)
@@ -282,6 +289,12 @@ static inline uint64_t process_log_offset(const struct process_control *control,
 static inline uint64_t process_snapshots_offset(const struct process_control *control)
 {
   return process_log_offset(control, PROCESS_THREADS);
+}
+
+/* The runtime's ELF file follows them, where lbr is attached to processes: they execute programs with it. */
+static inline uint64_t process_image_offset(const struct process_control *control)
+{
+  return process_snapshots_offset(control) + PROCESS_SNAPSHOTS_SIZE;
 }
 
 #define AT(field, offset) _Static_assert(offsetof(struct process_state, field) == (offset), "")

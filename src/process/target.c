@@ -5,6 +5,7 @@
 #include "process/target.h"
 #include "process/process.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -29,8 +30,9 @@ static FILE *proc_open(int process, const char *name)
 
 /* What matters of /proc/PID/status. */
 struct status {
-  int group, tracer, seccomp, threads;
-  int inner; /* its number in its own PID namespace, the last of a list */
+  int group, parent, tracer, seccomp, threads;
+  int inner;                       /* its number in its own PID namespace, the last of a list */
+  unsigned long long capabilities; /* that are effective */
   char state;
   bool has_shadow_stack;
 };
@@ -47,6 +49,8 @@ static int status_read(int process, struct status *ret_status)
   while (fgets(line, sizeof(line), file)) {
     sscanf(line, "State: %c", &status.state);
     sscanf(line, "Tgid: %d", &status.group);
+    sscanf(line, "PPid: %d", &status.parent);
+    sscanf(line, "CapEff: %llx", &status.capabilities);
     sscanf(line, "TracerPid: %d", &status.tracer);
     sscanf(line, "Seccomp: %d", &status.seccomp);
     sscanf(line, "Threads: %d", &status.threads);
@@ -94,6 +98,29 @@ int target_inner_number(int process)
   struct status status;
 
   return status_read(process, &status) >= 0 && status.inner > 0 ? status.inner : process;
+}
+
+int target_process(int thread)
+{
+  struct status status;
+
+  return status_read(thread, &status) < 0 ? 0 : status.group;
+}
+
+int target_parent(int process)
+{
+  struct status status;
+
+  return status_read(process, &status) < 0 ? 0 : status.parent;
+}
+
+/* PTRACE_O_SUSPEND_SECCOMP and PTRACE_SECCOMP_GET_FILTER ask for this. */
+bool target_can_suspend(void)
+{
+  enum { CAP_SYS_ADMIN = 21 };
+  struct status status;
+
+  return status_read(getpid(), &status) >= 0 && status.capabilities >> CAP_SYS_ADMIN & 1 && !status.seccomp;
 }
 
 bool target_is_elsewhere(int process, const char *type)
@@ -328,6 +355,28 @@ static int check_maps(int process)
   return reason ? refuse(process, reason) : 0;
 }
 
+enum { SECCOMP_STRICT = 1 };
+
+/* The seccomp mode of the process: that of its first thread, or of another one that has one. */
+static int filter_of(int process, const struct status *status)
+{
+  char path[64];
+  const struct dirent *entry;
+  int mode = status->seccomp;
+
+  snprintf(path, sizeof(path), "/proc/%d/task", process);
+  DIR *folder = mode ? NULL : opendir(path);
+  while (folder && !mode && (entry = readdir(folder))) {
+    struct status thread;
+
+    if (strtol(entry->d_name, NULL, 10) > 0 && status_read((int)strtol(entry->d_name, NULL, 10), &thread) >= 0)
+      mode = thread.seccomp;
+  }
+  if (folder)
+    closedir(folder);
+  return mode;
+}
+
 int target_check(int process)
 {
   struct status status;
@@ -349,8 +398,11 @@ int target_check(int process)
     target_complain(process, -EPERM);
     return -EPERM;
   }
-  if (status.seccomp)
-    return refuse(process, "it has a filter of system calls (seccomp), which may forbid those that the recorder needs");
+  int filter = filter_of(process, &status);
+  if (filter == SECCOMP_STRICT)
+    return refuse(process, "a thread may only read, write and end (seccomp), which is too little for the recorder");
+  if (filter && !target_can_suspend())
+    return refuse(process, "it has a filter of system calls (seccomp), which only root can read and suspend: use sudo");
   if (status.has_shadow_stack)
     return refuse(process, "it has a shadow stack, which the recorder's code would not keep in step");
   r = check_program(process);

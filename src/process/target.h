@@ -22,6 +22,15 @@ struct target_maps {
   size_t count, capacity;
 };
 
+#define TARGET_RUNTIME "/memfd:lbr-runtime" /* how the link of the runtime's ELF file begins in /proc */
+
+/* Can lbr suspend the seccomp filters of processes that it traces? */
+bool target_can_suspend(void);
+
+/* The process of a thread, and the parent of a process; 0: it does not exist. */
+int target_process(int thread);
+int target_parent(int process);
+
 /* Whether the process can be attached to, as far as that can be told without stopping it. Returns 0, or -errno after a
  * message that tells the reason and what to do. */
 int target_check(int process);

@@ -224,7 +224,10 @@ static struct tracee *tracee_add(struct tracees *tracees, int thread)
 
 static int seize(struct tracees *tracees, int thread)
 {
-  if (ptrace(PTRACE_SEIZE, thread, NULL, (void *)(PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD)) < 0)
+  const uintptr_t options = PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD,
+                  suspending = tracees->can_suspend ? PTRACE_O_SUSPEND_SECCOMP : 0;
+
+  if (ptrace(PTRACE_SEIZE, thread, NULL, (void *)(options | suspending)) < 0)
     return errno == ESRCH ? 0 : -errno; /* it has just ended */
   ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
   return tracee_add(tracees, thread) ? 1 : -ENOMEM;
@@ -448,7 +451,8 @@ int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, trac
 {
   int r;
 
-  *tracees = (struct tracees){.process = process, .breakpoint = breakpoint, .is_stopping = true};
+  *tracees = (struct tracees){
+    .process = process, .breakpoint = breakpoint, .is_stopping = true, .can_suspend = target_can_suspend()};
   be_urgent(true);
   do {
     r = seize_new(tracees);

@@ -15,6 +15,7 @@ struct tracee {
   int thread;
   bool is_stopped, is_gone;
   bool is_changed;                   /* its registers were set to other ones, with which it goes on */
+  bool is_native;                    /* detach.c: it has executed a program, and is not in the runtime any more */
   bool has_arrived;                  /* detach.c: it is at the breakpoint of the runtime, */
   uint64_t answer;                   /* which gave this address */
   struct user_regs_struct registers; /* when it was stopped */
@@ -28,12 +29,14 @@ struct tracees {
   size_t count, capacity;
   uint64_t syscall_at; /* address of a SYSCALL instruction in the process, for tracee_call */
   uint64_t breakpoint; /* address after that of the runtime */
+  bool can_suspend;    /* seccomp filters are suspended while the threads are traced */
   bool is_stopping;    /* tracees_stop is at work */
 };
 
-/* Seizes all threads of the process, stops them and reads their registers and masks. `wait` is called now and then
- * while a thread cannot be stopped, with its number; NULL: nobody is interested. Returns 0 or -errno after a message.
- * If it fails, the threads that were seized are let go. */
+/* Seizes all threads of the process, stops them and reads their registers and masks. If lbr may, it suspends their
+ * seccomp filters until they are let go. `wait` is called now and then while a thread cannot be stopped, with its
+ * number; NULL: nobody is interested. Returns 0 or -errno after a message. If it fails, the threads that were seized
+ * are let go. */
 typedef bool tracee_wait_function(void *data, int thread, double seconds); /* returns false: give up */
 int tracees_stop(struct tracees *tracees, int process, uint64_t breakpoint, tracee_wait_function *wait, void *data);
 

@@ -19,6 +19,51 @@
 
 #define PATIENCE_SECONDS 1.0 /* before a message tells why it takes so long */
 
+/* ---- the list ---- */
+
+static int number_add(int **list, size_t *count, int number)
+{
+  for (size_t i = 0; i < *count; i++)
+    if ((*list)[i] == number)
+      return 0;
+  int *grown = realloc(*list, (*count + 1) * sizeof(*grown));
+  if (!grown)
+    return -ENOMEM;
+  *list = grown;
+  grown[(*count)++] = number;
+  return 1;
+}
+
+int attach_list_add(struct attach_list *list, int process)
+{
+  return number_add(&list->processes, &list->count, process);
+}
+
+int attach_list_add_thread(struct attach_list *list, int thread)
+{
+  return number_add(&list->threads, &list->thread_count, thread);
+}
+
+int attach_list_complete(struct attach_list *list)
+{
+  bool has_processes = list->count > 0;
+  int r = 0;
+
+  for (size_t i = 0; i < list->thread_count && !has_processes && r >= 0; i++) {
+    int process = process_of_thread(list->threads[i]);
+
+    r = attach_list_add(list, process ? process : list->threads[i]);
+  }
+  return r < 0 ? r : 0;
+}
+
+void attach_list_done(struct attach_list *list)
+{
+  free(list->processes);
+  free(list->threads);
+  *list = (struct attach_list){0};
+}
+
 /* ---- attaching and leaving ---- */
 
 /* What is told while a thread cannot be stopped. */
@@ -70,11 +115,15 @@ static void be_preferred(void)
 int attach_open(const struct process_options *options, const struct attach_list *list, struct process *ret_process)
 {
   struct patience patience = {.what = "to attach to it"};
+  struct process_options all = *options;
   struct rlimit before;
 
+  all.threads = list->threads;
+  all.thread_count = list->thread_count;
+  all.has_descendants = list->has_descendants;
   be_preferred();
   file_limit(&before, true);
-  int r = process_attach(options, list->processes, list->count, patience_wait, &patience, ret_process);
+  int r = process_attach(&all, list->processes, list->count, patience_wait, &patience, ret_process);
   file_limit(&before, false);
   return r;
 }
@@ -102,7 +151,10 @@ int attach_close(struct process *process, struct process_drain *drain)
 
 bool attach_is_over(const struct attach_list *list)
 {
-  for (size_t i = 0; i < list->count; i++)
+  for (size_t i = 0; i < list->thread_count; i++)
+    if (!process_has_thread_ended(list->threads[i]))
+      return false;
+  for (size_t i = 0; i < list->count && !list->thread_count; i++)
     if (!process_has_ended(list->processes[i]))
       return false;
   return true;

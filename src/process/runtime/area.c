@@ -130,6 +130,18 @@ void cache_unmap(struct runtime *runtime)
       kernel_call(__NR_munmap, (uint64_t)area->code, BOTH_SIZE, 0, 0, 0, 0);
 }
 
+/* The runtime will not be able to map more: opens an area near each piece of code that there is. */
+void cache_open_all(struct runtime *runtime)
+{
+  uint32_t count = 0;
+
+  for (uint32_t i = 0; i < runtime->executable.count; i++)
+    cache_area(runtime, runtime->executable.ranges[i].start);
+  while (count < CACHE_AREAS && runtime->pool->areas[count].code)
+    count++;
+  runtime->area_most = count;
+}
+
 /* ---- snapshots ---- */
 
 void cache_save(struct runtime *runtime, struct piece_list *pieces)

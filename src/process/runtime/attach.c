@@ -46,6 +46,7 @@ static void thread_adopt(struct runtime *runtime, struct attach_thread *from, ui
   memcpy(thread->state->registers, from->registers, sizeof(from->registers));
   thread->state->rip = from->rip;
   thread->state->flags = from->flags;
+  thread->state->is_unwanted = from->is_unwanted;
   thread->signal_mask = from->mask & ~SIGNALS_NEVER;
   thread->rseq = from->rseq;
   thread->rseq_size = from->rseq_size;
@@ -54,6 +55,17 @@ static void thread_adopt(struct runtime *runtime, struct attach_thread *from, ui
   thread->interrupted_call = from->call;
   from->thread = (uint64_t)thread;
   from->state = (uint64_t)thread->state;
+}
+
+/* The first of the recorded threads stands for the process. */
+static void threads_mark(const struct attach_thread *threads, uint32_t count)
+{
+  uint32_t first = 0;
+
+  while (first < count && threads[first].is_unwanted)
+    first++;
+  if (first < count)
+    ((struct thread *)threads[first].thread)->state->is_first = true;
 }
 
 /* All threads have a creator, the first thread: otherwise they would count as a program that was executed
@@ -71,13 +83,18 @@ _Noreturn void attach_process(struct attach_info *info)
   runtime->has_wrgsbase = info->has_wrgsbase;
   runtime->has_entered = true;
   runtime->numbering = info->numbering;
+  runtime->is_adopted = true;
+  runtime->is_filtered = info->has_filter;
   runtime_open(runtime, info->fd);
   runtime_open_space(runtime);
   ranges_adopt(runtime, info);
   trigger_add(runtime, (const uint64_t *)text_at(info, info->triggers), (uint32_t)info->trigger_count);
   for (uint32_t i = 0; i < info->thread_count; i++)
     thread_adopt(runtime, &threads[i], threads[0].number);
+  threads_mark(threads, info->thread_count);
   signal_adopt(runtime);
+  if (info->is_code_fixed)
+    cache_open_all(runtime);
   runtime->has_thread = true;
   runtime->attaching = NULL;
   runtime_stop(info);

@@ -185,7 +185,8 @@ void cache_save(struct runtime *runtime, struct piece_list *pieces); /* the memo
 /* Maps the areas of a snapshot's pool, which becomes the one in use. The memory of the snapshot is mapped over it then.
  * Returns false, and no area is open, if the addresses are not free. */
 bool cache_reserve(struct runtime *runtime, const struct pool *pool);
-void cache_unmap(struct runtime *runtime);                   /* unmaps all areas: nothing runs in them any more */
+void cache_unmap(struct runtime *runtime);    /* unmaps all areas: nothing runs in them any more */
+void cache_open_all(struct runtime *runtime); /* maps areas for all code that there is, and no more later */
 void pool_clear(struct runtime *runtime, struct pool *pool); /* nothing is in it */
 void cache_forget(
   struct runtime *runtime); /* all units: threads that run them may continue, but lookups do not find them */

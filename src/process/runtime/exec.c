@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The application executes a program. The kernel executes this runtime instead, by the link /proc/self/exe, with the
- * words of command.h before the application's own arguments; the runtime then loads the program. The application's
- * strings stay where they are. Only the array of pointers is ours, and the kernel detects invalid pointers in it.
+ * words of command.h before the application's own arguments; the runtime then loads the program. In a process that lbr
+ * has attached to, this link leads to the application's own program: the runtime makes a file of itself. The
+ * application's strings stay where they are. Only the array of pointers is ours, and the kernel detects invalid
+ * pointers in it.
  *
  * The new program reports that the old one has ended (exec_arrived), because execve can fail until then.
  */
@@ -188,12 +190,50 @@ static int64_t exec_now(struct thread *thread, uint64_t number, const uint64_t a
   return result;
 }
 
-static int64_t exec_record(struct thread *thread, const struct exec *exec, const struct work *work)
+static int64_t exec_link(struct thread *thread, const struct exec *exec, const struct work *work)
 {
   const uint64_t argument[6] = {(uint64_t)own_exe, (uint64_t)work->words, exec->environment};
 
+  return exec_now(thread, __NR_execve, argument);
+}
+
+/* Makes a file in memory of the runtime's ELF file, which the shared memory has. Returns its descriptor, or -errno. */
+static int64_t image_open(const struct thread *thread)
+{
+  enum { CLOEXEC = 1 };
+  const struct process_control *control = thread->runtime->control;
+  uint64_t offset = process_image_offset(control), left = control->image_size;
+  int64_t fd = kernel_call(__NR_memfd_create, (uint64_t)COMMAND_NAME, CLOEXEC, 0, 0, 0, 0), size = fd;
+
+  while (left && !is_failure(size)) {
+    size = kernel_call(__NR_sendfile, (uint64_t)fd, (uint64_t)*thread->fd, (uint64_t)&offset, left, 0, 0);
+    if (size == 0)
+      size = -EIO;
+    if (!is_failure(size))
+      left -= (uint64_t)size;
+  }
+  if (is_failure(fd) || !left)
+    return fd;
+  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+  return size;
+}
+
+static int64_t exec_image(struct thread *thread, const struct exec *exec, const struct work *work)
+{
+  int64_t fd = image_open(thread);
+  const uint64_t argument[6] = {(uint64_t)fd, (uint64_t) "", (uint64_t)work->words, exec->environment, AT_EMPTY_PATH};
+
+  if (is_failure(fd))
+    return fd;
+  int64_t result = exec_now(thread, __NR_execveat, argument);
+  kernel_call(__NR_close, (uint64_t)fd, 0, 0, 0, 0, 0);
+  return result;
+}
+
+static int64_t exec_record(struct thread *thread, const struct exec *exec, const struct work *work)
+{
   fd_keep(thread, true);
-  int64_t result = exec_now(thread, __NR_execve, argument);
+  int64_t result = (thread->runtime->is_adopted ? exec_image : exec_link)(thread, exec, work);
   fd_keep(thread, false);
   return result;
 }
@@ -205,20 +245,27 @@ static int64_t exec_pass(struct thread *thread, const struct exec *exec)
   char path[sizeof(own_exe)];
 
   memcpy(argument, exec->argument, sizeof(argument));
-  bool is_own = !(thread->runtime->options & PROCESS_ATTACHED); /* the link leads to the runtime */
-  if (is_own && read_text(thread, path, exec->path, sizeof(path)) && text_is(path, own_exe))
+  if (!thread->runtime->is_adopted && read_text(thread, path, exec->path, sizeof(path)) && text_is(path, own_exe))
     argument[exec->number == __NR_execveat] = (uint64_t)thread->runtime->exe;
   return exec_now(thread, exec->number, argument);
+}
+
+/* Is the program that the thread executes to be recorded? */
+static bool is_wanted(const struct thread *thread)
+{
+  const struct runtime *runtime = thread->runtime;
+  bool is_refused = thread->is_unrecorded || thread->state->is_unwanted || thread->is_traced || runtime->is_confined ||
+                    runtime->is_filtered || runtime->options & PROCESS_SOME;
+
+  return !is_refused && !__atomic_load_n(&runtime->control->is_closing, __ATOMIC_ACQUIRE);
 }
 
 /* If anything goes wrong, the call is made again without recording, so that the application sees the kernel's own
  * answer. */
 static int64_t exec_make(struct thread *thread, struct exec *exec)
 {
-  const struct runtime *runtime = thread->runtime;
   int64_t result = 0;
-  bool is_refused = thread->is_unrecorded || thread->is_traced || runtime->is_confined;
-  bool is_tried = !is_refused && !(runtime->options & PROCESS_ATTACHED) && exec_count(thread, exec);
+  bool is_tried = is_wanted(thread) && exec_count(thread, exec);
   struct work *work = is_tried ? work_open(thread, exec->count) : NULL;
 
   self_get_name(thread);

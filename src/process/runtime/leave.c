@@ -6,6 +6,7 @@
  * state, and stops at a breakpoint with the application's registers. Then one of them gives back that of the process.
  */
 #include <asm/unistd.h>
+#include <linux/fcntl.h>
 #include <linux/mman.h>
 
 #include "process/runtime/runtime.h"
@@ -124,6 +125,24 @@ void leave_or_fail(struct thread *thread, enum process_error error, uint64_t add
 
 /* ---- the process ---- */
 
+/* lbr lets /proc/self/exe lead to the program again, when the runtime's image is not mapped any more. */
+static void exe_tell(const struct runtime *runtime, struct attach_gone *gone)
+{
+  int64_t fd = kernel_call(__NR_openat, (uint64_t)AT_FDCWD, (uint64_t)runtime->exe, O_RDONLY | O_CLOEXEC, 0, 0, 0);
+
+  gone->has_map = !is_failure(fd);
+  gone->map = self_map(runtime, (uint32_t)fd);
+}
+
+static void image_tell(const struct runtime *runtime, struct attach_gone *gone)
+{
+  uint64_t kept = runtime->interpreter, kept_end = (uint64_t)interpreter_place + INTERPRETER_PLACE;
+
+  gone->image[0] = (struct attach_piece){(uint64_t)__executable_start, kept ? kept : page_up((uint64_t)_end)};
+  if (kept)
+    gone->image[1] = (struct attach_piece){kept_end, page_up((uint64_t)_end)};
+}
+
 /* Runs on a stack of the image, because the regions are unmapped. lbr unmaps the image itself. */
 _Noreturn void leave_process(void)
 {
@@ -132,6 +151,9 @@ _Noreturn void leave_process(void)
   enum { SET_SIZE = 8 };
 
   runtime->has_thread = false;
+  image_tell(runtime, &gone);
+  if (!runtime->is_adopted)
+    exe_tell(runtime, &gone);
   page_release_all(runtime);
   for (unsigned number = 1; number < SIGNALS; number++) {
     const struct signal_action *action = &runtime->actions.actions[number];

@@ -111,8 +111,9 @@ enum { RESERVE_FLAGS = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE };
 /* The dynamic linker goes into a range that the runtime keeps free for it. */
 static int64_t reserve_interpreter(uint64_t size)
 {
-  uint64_t start = (uint64_t)interpreter_place + INTERPRETER_PLACE - size;
+  uint64_t start = page_down((uint64_t)interpreter_place + INTERPRETER_PLACE - size);
 
+  the_runtime.interpreter = start;
   return kernel_map(start, size, PROT_NONE, RESERVE_FLAGS | MAP_FIXED, -1, 0);
 }
 

@@ -132,12 +132,13 @@ static uint64_t next_part(struct thread *thread)
 
   if (!state->is_cut)
     __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
-  if (thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded) {
+  bool is_read = thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded && !state->is_unwanted;
+  if (is_read) {
     runtime_ring(thread->runtime);
     log_wait(thread);
   }
   uint64_t start = part_start(thread, state->written);
-  if (thread->runtime->mode == PROCESS_ALL && is_full(thread) && is_closing(thread))
+  if (is_read && is_full(thread) && is_closing(thread))
     is_last = !state->is_cut;
   if (is_last)
     log_cut(thread, start);

@@ -207,6 +207,7 @@ static struct thread *first_thread(struct runtime *runtime, uint64_t *stack)
 
   if (!thread)
     runtime_fail(PROCESS_E_NO_MEMORY, 0, 0);
+  thread->state->can_leave = false;
   thread->state->flags = START_FLAGS;
   thread->state->registers[GPR_RSP] = (uint64_t)stack;
   thread_enter(thread);
@@ -244,6 +245,7 @@ _Noreturn void runtime_main(uint64_t *stack)
     map_stack_code(runtime, (uint64_t)stack);
   struct thread *thread = first_thread(runtime, stack);
   signal_init(runtime, thread);
+  __atomic_store_n(&thread->state->can_leave, true, __ATOMIC_RELEASE);
   snapshot_publish(thread);
   trigger_ask(thread, runtime->space_note, __atomic_load_n(&runtime->control->notes_used, __ATOMIC_RELAXED));
   thread->state->rip = start.entry;

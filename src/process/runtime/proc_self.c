@@ -65,7 +65,7 @@ bool self_is_exe(struct thread *thread, uint64_t path)
   char text[32] = {0};
   size_t at = sizeof(folder) - 1, end = at;
 
-  if (thread->runtime->options & PROCESS_ATTACHED || !safe_read(thread, text, path, sizeof(folder)))
+  if (thread->runtime->is_adopted || !safe_read(thread, text, path, sizeof(folder)))
     return false; /* of a process that lbr has attached to, the link is its own */
   for (unsigned i = 0; i < sizeof(folder) - 1; i++)
     if (text[i] != folder[i])
@@ -151,6 +151,8 @@ int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t a
 
 /* ---- the command line ---- */
 
+static struct prctl_mm_map command_map;
+
 static uint64_t text_end(uint64_t text)
 {
   return text + text_length((const char *)text) + 1;
@@ -170,21 +172,36 @@ void self_set_command(const uint64_t *stack, const uint64_t *auxv, uint64_t auxv
     end++;
   uint64_t words_end = text_end(stack[count]);
   uint64_t now = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
-  struct prctl_mm_map map = {.start_code = (uint64_t)__executable_start,
-                             .end_code = (uint64_t)etext,
-                             .start_data = (uint64_t)_end,
-                             .end_data = (uint64_t)_end,
-                             .start_brk = now, /* the heap is empty; load.c may have moved it */
-                             .brk = now,
-                             .start_stack = (uint64_t)stack,
-                             .arg_start = stack[1],
-                             .arg_end = words_end,
-                             .env_start = words_end,
-                             .env_end = end > environment ? text_end(end[-1]) : words_end,
-                             .auxv = (void *)auxv,
-                             .auxv_size = (uint32_t)auxv_size,
-                             .exe_fd = UINT32_MAX};
+  const struct prctl_mm_map map = {.start_code = (uint64_t)__executable_start,
+                                   .end_code = (uint64_t)etext,
+                                   .start_data = (uint64_t)_end,
+                                   .end_data = (uint64_t)_end,
+                                   .start_brk = now, /* the heap is empty; load.c may have moved it */
+                                   .brk = now,
+                                   .start_stack = (uint64_t)stack,
+                                   .arg_start = stack[1],
+                                   .arg_end = words_end,
+                                   .env_start = words_end,
+                                   .env_end = end > environment ? text_end(end[-1]) : words_end,
+                                   .auxv = (void *)auxv,
+                                   .auxv_size = (uint32_t)auxv_size,
+                                   .exe_fd = UINT32_MAX};
   kernel_call(__NR_prctl, PR_SET_MM, PR_SET_MM_MAP, (uint64_t)&map, sizeof(map), 0, 0);
+  command_map = map;
+}
+
+struct prctl_mm_map self_map(const struct runtime *runtime, uint32_t exe_fd)
+{
+  struct prctl_mm_map map = command_map;
+  const struct range *code = range_find(&runtime->executable, runtime->entry);
+
+  map.start_code = map.start_data = map.end_data = code ? code->start : runtime->entry;
+  map.end_code = code ? code->end : runtime->entry + 1;
+  map.brk = (uint64_t)kernel_call(__NR_brk, 0, 0, 0, 0, 0, 0);
+  map.auxv = NULL; /* the kernel keeps what it has */
+  map.auxv_size = 0;
+  map.exe_fd = exe_fd;
+  return map;
 }
 
 /* ---- for the trace ---- */

@@ -134,6 +134,7 @@ static void state_begin(const struct thread *thread, struct process_state *state
   state->written = state->read = 0;
   state->is_waiting = 0;
   state->is_cut = 0;
+  state->is_first = 0;
   state->waited = 0;
   state->pending = 0;
   state->serial = serial;
@@ -158,7 +159,8 @@ static void state_fill(struct thread *thread, uint32_t process, uint32_t creator
                                 .process = process,
                                 .creator = creator,
                                 .is_unwanted = is_unwanted,
-                                .numbering = numbering};
+                                .numbering = numbering,
+                                .can_leave = true};
 
   state_begin(thread, &fresh, state->serial + 1, thread_place(thread->runtime));
   *state = fresh;

@@ -130,18 +130,21 @@ struct runtime {
   uint32_t piece_count;                           /* bits that are set */
   bool has_thread;                                /* GS points to the first */
   struct attach_info *attaching;                  /* while lbr attaches to the process: errors go there */
-  int fd;             /* of the shared memory: kept open for execve, hidden from the application */
-  const char *exe;    /* absolute path of the program */
-  const char *root;   /* what lbr needs before paths of files: attach_info.root. NULL: nothing */
-  uint32_t space;     /* address space */
-  uint32_t numbering; /* PID namespace of the first thread: process_state.numbering */
-  bool has_wrgsbase;  /* GS can be set without a system call */
-  bool is_fixed;      /* addresses are not randomised */
-  bool has_entered;   /* the program itself has begun, */
-  uint64_t entry;     /* at this address */
-  bool is_confined;   /* the application has a seccomp filter: the runtime avoids system calls of its own */
-  uint32_t lock;      /* 0 free, 1 taken, 2 taken and waited for */
-  uint64_t holder;    /* numbers of the process and thread that hold it, if they were noted */
+  int fd;               /* of the shared memory: kept open for execve, hidden from the application */
+  const char *exe;      /* absolute path of the program */
+  const char *root;     /* what lbr needs before paths of files: attach_info.root. NULL: nothing */
+  uint32_t space;       /* address space */
+  uint32_t numbering;   /* PID namespace of the first thread: process_state.numbering */
+  bool has_wrgsbase;    /* GS can be set without a system call */
+  bool is_fixed;        /* addresses are not randomised */
+  bool has_entered;     /* the program itself has begun, */
+  uint64_t entry;       /* at this address */
+  uint64_t interpreter; /* what was mapped into interpreter_place starts here; 0: nothing was */
+  bool is_confined;     /* the application has a seccomp filter: the runtime avoids system calls of its own */
+  bool is_filtered;     /* it had one when lbr attached, which allows what the runtime needs */
+  bool is_adopted;      /* lbr has attached to the process: /proc/self/exe is its own program, not the runtime */
+  uint32_t lock;        /* 0 free, 1 taken, 2 taken and waited for */
+  uint64_t holder;      /* numbers of the process and thread that hold it, if they were noted */
 
   struct range_list executable;
   struct module_list modules; /* of these: code that is as in its file */
@@ -512,8 +515,10 @@ int64_t self_call_path(struct thread *thread, uint64_t number, const uint64_t ar
 int64_t self_call_limit(struct thread *thread, uint64_t number, const uint64_t argument[6]);
 bool self_is_exe(struct thread *thread, uint64_t path); /* is the path that of the program itself in /proc? */
 void self_set_command(const uint64_t *stack, const uint64_t *auxv, uint64_t auxv_size); /* the program's stack */
-void self_get_name(struct thread *thread);  /* puts the thread's name into its page, */
-void self_get_title(struct thread *thread); /* and the command line of its process, or the title that it has set */
+struct prctl_mm_map self_map(const struct runtime *runtime,
+                             uint32_t exe_fd); /* the same without the runtime, for lbr */
+void self_get_name(struct thread *thread);     /* puts the thread's name into its page, */
+void self_get_title(struct thread *thread);    /* and the command line of its process, or the title that it has set */
 
 /* ---- the hidden descriptor (fd.c) ---- */
 

@@ -81,6 +81,10 @@ static int64_t call_rseq(struct thread *thread, const struct call *call)
 
 static void prepare_filter(struct thread *thread)
 {
+  if (thread->runtime->options & PROCESS_UNFILTERED) {
+    thread->state->rip -= 2; /* the call is made again, natively */
+    leave_or_fail(thread, PROCESS_E_FILTER, thread->state->rip);
+  }
   runtime_lock(thread->runtime);
   if (!thread->runtime->is_confined)
     share_for_filter(thread->runtime);
@@ -89,7 +93,7 @@ static void prepare_filter(struct thread *thread)
 
 static int64_t call_prctl(struct thread *thread, const struct call *call)
 {
-  if (call->argument[0] == PR_SET_SECCOMP)
+  if (call->argument[0] == PR_SET_SECCOMP && call->argument[1] != SECCOMP_MODE_DISABLED)
     prepare_filter(thread);
   int64_t result = call_pass(call);
   if (call->argument[0] == PR_SET_SECCOMP && !is_failure(result))

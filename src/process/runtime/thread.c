@@ -92,16 +92,30 @@ static void birth_set_stack(struct birth *birth, const struct thread *child)
   birth->clone.stack_size = end - start;
 }
 
+/* Are threads (or processes) that the thread makes recorded? If lbr is attached, it must find all of them to leave
+ * them: those that are not recorded have a page then, which it ignores. */
+static bool is_unwanted(const struct thread *thread, bool is_process)
+{
+  unsigned options = thread->runtime->options;
+
+  return options & PROCESS_ATTACHED && (options & PROCESS_SOME || (is_process && options & PROCESS_NO_FOLLOW));
+}
+
+static bool is_unrecorded(const struct thread *thread, bool is_process)
+{
+  unsigned options = thread->runtime->options;
+
+  return thread->is_unrecorded || (is_process && options & PROCESS_NO_FOLLOW && !(options & PROCESS_ATTACHED));
+}
+
 static int64_t birth_share(struct thread *thread, struct birth *birth)
 {
   bool is_process = !(birth->flags & CLONE_THREAD);
-  bool is_left = is_process && thread->runtime->options & PROCESS_NO_FOLLOW;
-  bool is_attached = thread->runtime->options & PROCESS_ATTACHED;
-  struct thread *child = thread_new_by(thread, thread->is_unrecorded || (is_left && !is_attached));
+  struct thread *child = thread_new_by(thread, is_unrecorded(thread, is_process));
 
   if (!child)
     return -EAGAIN;
-  child->state->is_unwanted |= is_left && is_attached;
+  child->state->is_unwanted |= is_unwanted(thread, is_process);
   uint32_t slot = child->slot, serial = child->state->serial;
   uint64_t mask = mask_set(UINT64_MAX);
   child_fill(child, thread, birth);
@@ -138,15 +152,13 @@ static _Noreturn void copy_begin(struct thread *thread, const struct birth *birt
 
   runtime->lock = 0;
   runtime->space = birth->space;
-  bool is_left = runtime->options & PROCESS_NO_FOLLOW, is_attached = runtime->options & PROCESS_ATTACHED;
-  if (is_left && !is_attached) {
-    thread->is_unrecorded = true;
+  thread->is_unrecorded = is_unrecorded(thread, true);
+  if (thread->is_unrecorded)
     runtime->mode = PROCESS_LAST;
-  }
   int result = thread_move(thread, state, birth->place);
   if (result < 0)
     runtime_fail(result == -EAGAIN ? PROCESS_E_TOO_MANY_THREADS : PROCESS_E_NO_MEMORY, result, 0);
-  thread->state->is_unwanted |= is_left && is_attached;
+  thread->state->is_unwanted |= is_unwanted(thread, true);
   state_continue(thread->state, state, birth->stack);
   thread->is_vfork = false;
   thread->wants_leave = false; /* lbr has told the parent */

@@ -6,9 +6,7 @@
  */
 #include <asm/prctl.h>
 #include <errno.h>
-#include <linux/filter.h>
 #include <linux/futex.h>
-#include <linux/seccomp.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -238,17 +236,6 @@ static void way_gs(void)
   wait_show(wait_read);
 }
 
-static void way_seccomp(void)
-{
-  struct sock_filter allow = BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-  const struct sock_fprog program = {.len = 1, .filter = &allow};
-
-  prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-  if (prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
-    exit(4);
-  wait_show(wait_read);
-}
-
 /* Its child has ended, and stays a zombie. */
 static void way_zombie(void)
 {
@@ -428,7 +415,6 @@ static const struct {
   {"restart", NULL, way_restart},
   {"interrupt", NULL, way_interrupt},
   {"gs", NULL, way_gs},
-  {"seccomp", NULL, way_seccomp},
   {"zombie", NULL, way_zombie},
   {"thread", NULL, way_thread},
   {"leader", NULL, way_leader},
