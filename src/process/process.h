@@ -343,9 +343,39 @@ void process_ring_close(struct process_ring *ring, const struct process_hit *hit
 /* The name of a thread; "?" if it is not known. Good until the next call. */
 const char *process_ring_name(struct process_ring *ring, uint32_t process, uint32_t thread);
 
-/* ---- its branches into a trace, while it runs (drain.c) ---- */
+/* ---- recordings that other lbr processes make now (peek_find.c, peek.c) ---- */
 
 struct lb_trace_writer;
+struct process_peek;
+
+/* Starts as all zero. */
+struct process_peeks {
+  struct process_peek **list;
+  size_t count, capacity;
+  unsigned refused; /* lbr processes of other users, whose recordings cannot be read */
+};
+
+/* Finds all recordings whose shared memory this process may read. Those that it knew stay, unless they are over. Writes
+ * to none of them. Returns 0 or -errno. */
+int process_peeks_look(struct process_peeks *peeks);
+void process_peeks_done(struct process_peeks *peeks);
+
+/* The branches that a look at a recording has found. */
+struct process_peek_view {
+  int process;               /* the first of its processes; 0: it has none that can be seen */
+  size_t processes, threads; /* that are recorded */
+  uint64_t branches;         /* in the trace */
+  double seconds;            /* since the look before; 0: this is the first, and has all that is in the logs */
+  uint64_t entries, logged;  /* of the logs: in the trace, and all of that time. The newest are in the trace: of each
+                                thread the same share */
+};
+
+/* Writes the newest branches of a recording to the trace: those since the last call for this recording. Closes the
+ * writer. Returns 0 or the error of the writer. */
+int process_peek_write(struct process_peek *peek, struct lb_trace_writer *writer, struct process_peek_view *ret_view);
+
+/* ---- its branches into a trace, while it runs (drain.c) ---- */
+
 struct process_drain;
 
 enum process_drain_end {

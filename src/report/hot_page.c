@@ -84,6 +84,11 @@ static void put_head(const struct report_page *report, struct page *page)
     page_put_flag(page, "has_forgotten", totals->has_forgotten);
     page_put_number(page, "gaps", totals->gaps);
   }
+  if (page->is_json && report->covers) {
+    page_put(page, "name", report->reading->input.name);
+    page_put(page, "covers", report->covers);
+  } else if (report->covers)
+    page_remark(page, "%s", report->covers);
   put_sum(report, page);
   put_unknown(report, page);
 }

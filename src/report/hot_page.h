@@ -23,7 +23,8 @@ struct report_page {
   const struct analysis_predict *predict; /* of conditional branches; NULL: it was not asked for */
   const struct analysis_predictor *predictor;
   enum report_predict_order predict_order;
-  bool has_bars; /* it is for a terminal */
+  const char *covers; /* a sentence about what the trace is from; NULL: there is none */
+  bool has_bars;      /* it is for a terminal */
   bool has_utf8;
 };
 

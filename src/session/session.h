@@ -17,5 +17,6 @@
 #include "session/relay.h"         /* IWYU pragma: export */
 #include "session/run.h"           /* IWYU pragma: export */
 #include "session/source_choice.h" /* IWYU pragma: export */
+#include "session/top.h"           /* IWYU pragma: export */
 
 #endif
