@@ -164,7 +164,7 @@ static int shared_map(struct process *process, int fd)
   size_t size = process_logs_offset(process->notes_size, process->step_capacity) +
                 (size_t)PROCESS_THREADS * PROCESS_PARTS * process->part_size;
 
-  if (ftruncate(fd, (off_t)(size + PROCESS_SNAPSHOTS_SIZE + PROCESS_IMAGE_SIZE)) < 0)
+  if (ftruncate(fd, (off_t)(size + PROCESS_REST_SIZE)) < 0)
     return -errno;
   void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
   if (memory == MAP_FAILED)

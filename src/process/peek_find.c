@@ -45,7 +45,7 @@ static bool sizes_take(struct process *process, uint64_t file_size)
   process->notes_size = control.notes_size;
   process->memory_size =
     process_logs_offset(control.notes_size, steps) + (uint64_t)PROCESS_THREADS * PROCESS_PARTS * part;
-  return process->memory_size + PROCESS_SNAPSHOTS_SIZE == file_size;
+  return process->memory_size + PROCESS_REST_SIZE == file_size;
 }
 
 /* Maps the memory of a descriptor for reading. Nobody can make a sealed file shorter: reading it cannot raise SIGBUS.
