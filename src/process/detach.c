@@ -320,9 +320,7 @@ static int leave_stopped(struct leaving *leaving)
  * program since. */
 static int image_find(struct leaving *leaving, struct attachment *attachment, const struct target_maps *maps)
 {
-  for (size_t i = 0; i < maps->count && !leaving->image; i++)
-    if (!strncmp(maps->list[i].path, TARGET_RUNTIME, strlen(TARGET_RUNTIME)))
-      leaving->image = maps->list[i].start;
+  leaving->image = target_image(maps);
   if (!leaving->image)
     return -ESRCH;
   attachment_place(attachment, leaving->image);

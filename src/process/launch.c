@@ -29,6 +29,7 @@
 #include "process/process.h"
 #include "process/processor.h"
 #include "process/relatives.h"
+#include "process/rescue.h"
 #include "process/resolve.h"
 #include "process/shared.h"
 #include "process/target.h"
@@ -522,6 +523,8 @@ int process_attach(const struct process_options *options, const int *pids, size_
 
   for (size_t i = 0; i < count && result >= 0; i++)
     result = target_check(pids[i]);
+  for (size_t i = 0; i < count && result >= 0; i++)
+    result = rescue_leave(pids[i], wait, data);
   if (result >= 0)
     result = threads_check(options, pids, count);
   if (result < 0)

@@ -17,6 +17,7 @@
 
 #include "base/base.h"
 #include "process/attach.h"
+#include "process/rescue.h"
 
 /* ---- files of /proc ---- */
 
@@ -195,6 +196,14 @@ void target_maps_done(struct target_maps *maps)
   *maps = (struct target_maps){0};
 }
 
+uint64_t target_image(const struct target_maps *maps)
+{
+  for (size_t i = 0; i < maps->count; i++)
+    if (!strncmp(maps->list[i].path, TARGET_RUNTIME, strlen(TARGET_RUNTIME)))
+      return maps->list[i].start;
+  return 0;
+}
+
 static bool is_deleted(const char *path)
 {
   static const char gone[] = " (deleted)";
@@ -336,23 +345,21 @@ static int check_program(int process)
 static int check_maps(int process)
 {
   struct target_maps maps;
-  const char *reason = NULL;
+  bool has_recorder = false, is_occupied = false;
   int r = target_maps_read(process, &maps);
 
   if (r < 0) {
     target_complain(process, r);
     return r;
   }
-  for (size_t i = 0; i < maps.count && !reason; i++) {
-    const struct target_map *map = &maps.list[i];
-
-    if (!strncmp(map->path, "/memfd:lbr-", 11))
-      reason = "lbr records it already";
-    else if (map->start < ATTACH_PLACES_END && map->end > ATTACH_IMAGE)
-      reason = "it uses the addresses that the recorder needs";
+  for (size_t i = 0; i < maps.count; i++) {
+    has_recorder |= !strncmp(maps.list[i].path, "/memfd:lbr-", 11);
+    is_occupied |= maps.list[i].start < ATTACH_PLACES_END && maps.list[i].end > ATTACH_IMAGE;
   }
   target_maps_done(&maps);
-  return reason ? refuse(process, reason) : 0;
+  if (has_recorder)
+    return rescue_check(process);
+  return is_occupied ? refuse(process, "it uses the addresses that the recorder needs") : 0;
 }
 
 enum { SECCOMP_STRICT = 1 };

@@ -42,6 +42,9 @@ void target_complain(int process, int error);
 int target_maps_read(int process, struct target_maps *ret_maps);
 void target_maps_done(struct target_maps *maps);
 
+/* The address at which the runtime is mapped, or 0. */
+uint64_t target_image(const struct target_maps *maps);
+
 /* A path by which lbr can open the file of a mapping, for names: "/proc/PID/root/..." if the process sees other file
  * systems; "/proc/PID/exe" or "/proc/PID/map_files/..." if the file was deleted or its path leads nowhere. Returns
  * false: the mapping has no such file. */
