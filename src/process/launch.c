@@ -25,6 +25,7 @@
 #include "process/attach.h"
 #include "process/attachment.h"
 #include "process/command.h"
+#include "process/keeper.h"
 #include "process/member.h"
 #include "process/process.h"
 #include "process/processor.h"
@@ -443,56 +444,60 @@ static void image_put(const struct process *process, int fd)
     control->image_size = (uint32_t)size;
 }
 
-static int attach_one(struct process *process, int pid, int runtime_fd, int shared_fd)
-{
-  int *attached = realloc(process->attached, (process->attached_count + 1) * sizeof(*attached));
+static int detach_all(struct process *process, const void *data);
 
-  if (!attached)
-    return -ENOMEM;
-  process->attached = attached;
-  int r = attachment_begin(process->attachment, process, pid, runtime_fd, shared_fd);
-  if (r >= 0)
-    attached[process->attached_count++] = pid;
+/* What the keeper attaches to, and with what. */
+struct attach_plan {
+  const int *pids;
+  size_t count;
+  int runtime_fd, shared_fd;
+  bool has_descendants;
+};
+
+static int attach_one(struct process *process, const struct attach_plan *plan, int pid)
+{
+  int r = attachment_begin(process->attachment, process, pid, plan->runtime_fd, plan->shared_fd);
+
   process->stopped += process->attachment->stopped;
   return r;
 }
 
 /* Descendants that cannot be attached to are left out, after a message. Those that are born once their parent is
  * recorded are recorded anyway. */
-static int attach_descendants(struct process *process, int runtime_fd, int shared_fd)
+static int attach_descendants(struct process *process, const struct attach_plan *plan)
 {
-  int *refused = NULL, r = 0, pid;
+  int *known = NULL, r = 0, pid;
   size_t count = 0, capacity = 0;
 
-  while (r >= 0 && (pid = relatives_descendant(process->attached, process->attached_count, refused, count)) > 0) {
-    bool is_ours = member_is(process, pid);
+  while (r >= 0 && (pid = relatives_descendant(plan->pids, plan->count, known, count)) > 0) {
+    int *added = array_append(&known, &count, &capacity);
 
-    r = is_ours ? 0 : target_check(pid);
-    if (!is_ours && r >= 0)
-      r = attach_one(process, pid, runtime_fd, shared_fd);
-    if (r == -EINTR || r == -ENOMEM)
-      break;
-    int *added = is_ours || r < 0 ? array_append(&refused, &count, &capacity) : NULL;
+    if (!added)
+      r = -ENOMEM;
+    else if (!member_is(process, pid) && target_check(pid) >= 0)
+      r = attach_one(process, plan, pid);
     if (added)
       *added = pid;
-    r = !added && (is_ours || r < 0) ? -ENOMEM : 0;
+    r = r == -EINTR || r == -ENOMEM ? r : 0;
   }
-  free(refused);
+  free(known);
   return r;
 }
 
 /* All or none: if one process cannot be attached to, the others are left again. */
-static int attach_all(struct process *process, const struct process_options *options, const int *pids, size_t count,
-                      int runtime_fd, int shared_fd)
+static int attach_all(struct process *process, const void *data)
 {
+  const struct attach_plan *plan = data;
   int r = 0;
 
-  for (size_t i = 0; i < count && r >= 0; i++)
-    r = attach_one(process, pids[i], runtime_fd, shared_fd);
-  if (r >= 0 && options->has_descendants)
-    r = attach_descendants(process, runtime_fd, shared_fd);
+  for (size_t i = 0; i < plan->count && r >= 0; i++) {
+    r = attach_one(process, plan, plan->pids[i]);
+    process->attached_count += r >= 0;
+  }
+  if (r >= 0 && plan->has_descendants)
+    r = attach_descendants(process, plan);
   if (r < 0 && process->attached_count)
-    process_detach(process, process->attachment->wait, process->attachment->data);
+    detach_all(process, NULL);
   return r;
 }
 
@@ -533,7 +538,8 @@ int process_attach(const struct process_options *options, const int *pids, size_
   process.pid = pids[0];
   process.number = target_inner_number(pids[0]);
   process.attachment = calloc(1, sizeof(*process.attachment));
-  result = process.attachment ? 0 : -ENOMEM;
+  process.attached = calloc(count, sizeof(*process.attached));
+  result = process.attachment && process.attached ? 0 : -ENOMEM;
   if (result >= 0) {
     *process.attachment = (struct attachment){
       .threads = options->threads, .thread_count = options->thread_count, .wait = wait, .data = data};
@@ -548,7 +554,9 @@ int process_attach(const struct process_options *options, const int *pids, size_
 
     control->options |= PROCESS_ATTACHED | (target_can_suspend() ? 0u : PROCESS_UNFILTERED);
     image_put(&process, shared_fd);
-    result = attach_all(&process, options, pids, count, runtime_fd, shared_fd);
+    memcpy(process.attached, pids, count * sizeof(*pids));
+    result = keeper_run(&process, attach_all, detach_all,
+                        &(struct attach_plan){pids, count, runtime_fd, shared_fd, options->has_descendants});
   }
   if (shared_fd >= 0)
     close(shared_fd);
@@ -632,14 +640,11 @@ static void logs_close(const struct process *process)
 }
 
 /* Then children, and programs that they have executed. */
-int process_detach(struct process *process, process_wait_function *wait, void *data)
+static int detach_all(struct process *process, const void *data)
 {
   int r = 0, pid;
 
-  if (!process->attachment)
-    return 0;
-  process->attachment->wait = wait;
-  process->attachment->data = data;
+  (void)data;
   process->stopped = 0;
   logs_close(process);
   for (size_t i = 0; i < process->attached_count; i++)
@@ -652,6 +657,15 @@ int process_detach(struct process *process, process_wait_function *wait, void *d
     r = detach_one(process, pid);
   process->attached_count = 0;
   return r;
+}
+
+int process_detach(struct process *process, process_wait_function *wait, void *data)
+{
+  if (!process->attachment)
+    return 0;
+  process->attachment->wait = wait;
+  process->attachment->data = data;
+  return keeper_run(process, detach_all, NULL, NULL);
 }
 
 /* ---- the end ---- */

@@ -165,6 +165,66 @@ def test_stress():
     verdict("many threads of a killed lbr: the program finds nothing wrong", result == 0 and lines[-1:] == ["fine"], result, errors)
 
 
+# ---- killed while it attaches or leaves ----
+
+
+def kill_traced(lbr, program, skipped):
+    """Kills lbr and all processes of its group when it traces the program, after `skipped` more looks. Returns whether it
+    did so in time."""
+    while lbr.process.poll() is None:
+        if rig.is_traced(program.pid):
+            if not skipped:
+                os.killpg(lbr.pid, signal.SIGKILL)
+                lbr.wait()
+                return True
+            skipped -= 1
+    lbr.wait()
+    return False
+
+
+def kill_between(program, number):
+    """Attaches to the program, and kills lbr while it attaches (even numbers) or leaves. Returns whether that happened."""
+    lbr = attach.record(program, more=["--for", "100ms"] if number % 2 == 0 else [])
+    if number % 2:
+        lbr.attached(program.pid)
+        os.kill(lbr.pid, signal.SIGINT)
+    return kill_traced(lbr, program, number // 2 % 6)
+
+
+def check_between(name, program, is_fine):
+    """Kills lbr often in the middle. The process must go on each time; what is left in it is left by the next lbr."""
+    times, wrong = 0, None
+    for number in range(24):
+        times += kill_between(program, number)
+        if not until(lambda: program.process.poll() is not None or not rig.is_traced(program.pid)):
+            wrong = number, "still traced"
+        elif program.process.poll() is not None:
+            wrong = number, f"ended with {program.process.poll()}"
+        elif rig.recorder_maps(program.pid):
+            lbr = once(program)
+            lbr.wait()
+            wrong = None if lbr.status == 0 and SAID in lbr.output else (number, lbr.why())
+        if not wrong and (remains(program.pid) or not is_fine()):
+            wrong = number, "it does not go on", remains(program.pid)
+        if wrong:
+            break
+    verdict(f"{name}, lbr is killed while it attaches or leaves: the process goes on", not wrong, wrong)
+    verdict(f"{name}, lbr is killed while it attaches or leaves: that happened", times > 4, times)
+
+
+def test_between():
+    program = attach.target("answer")
+    check_between("a process that waits", program, lambda: program.ask() == "answer 0")
+    program.kill()
+    program = Program(attach.STRESS, 1, 100000).ready()
+    check_between("many threads", program, lambda: program.ask("check\n") == "checked")
+    if program.process.poll() is None:
+        os.kill(program.pid, signal.SIGTERM)
+    lines, errors, result = program.end()
+    verdict("many threads, lbr is killed while it attaches or leaves: the program finds nothing wrong",
+            result == 0 and lines[-1:] == ["fine"], result, errors)
+
+
 # ---- refusals ----
 
 
