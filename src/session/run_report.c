@@ -384,7 +384,8 @@ static void report_killed(struct run_session *session, int status)
     bool is_program = thread.process == (uint32_t)session->process.pid;
     if (is_program && WIFSIGNALED(status))
       report_living(session, &thread, ANALYSIS_KILLED, WTERMSIG(status));
-    else if (is_program || !thread.process || thread.is_elsewhere || kill((pid_t)thread.process, 0) == 0 || errno != ESRCH)
+    else if (is_program || !thread.process || thread.is_elsewhere || kill((pid_t)thread.process, 0) == 0 ||
+             errno != ESRCH)
       continue;
     else if (!process_is_native(session, &thread))
       report_living(session, &thread, ANALYSIS_KILLED, 0);

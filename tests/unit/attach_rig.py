@@ -276,8 +276,12 @@ class Lbr:
         return self.status
 
     def attached(self, *targets):
-        """Waits until all processes are recorded; False if lbr has ended before."""
-        until(lambda: self.process.poll() is not None or all(is_recorded(target) for target in targets))
+        """Waits until all processes are recorded, and the process that has attached for lbr is gone; False if lbr has ended
+        before."""
+        def is_attached():
+            return all(is_recorded(target) for target in targets) and not children(self.pid)
+
+        until(lambda: self.process.poll() is not None or is_attached())
         return self.process.poll() is None
 
     def interrupt(self, number=signal.SIGINT):
