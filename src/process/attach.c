@@ -30,7 +30,6 @@
 enum {
   HIGH_FD = 900,
   SYSCALL_SIZE = 2,
-  NR_RESTART = 219,
   MASK_TRAP = 1 << 4,
 };
 
@@ -95,110 +94,6 @@ int attach_find_syscall(struct tracees *tracees, const struct target_maps *maps)
 
 /* ---- the threads ---- */
 
-struct rseq_configuration {
-  uint64_t address;
-  uint32_t size, signature, flags, unused;
-};
-
-static bool rseq_get(const struct tracee *tracee, struct rseq_configuration *ret_rseq)
-{
-  const enum __ptrace_request get_rseq = 0x420F; /* PTRACE_GET_RSEQ_CONFIGURATION */
-
-  return ptrace(get_rseq, tracee->thread, sizeof(*ret_rseq), ret_rseq) >= 0 && ret_rseq->address;
-}
-
-/* A thread in a critical section of rseq(2) goes on at the address that is given for interruptions, as after every
- * preemption. */
-static void rseq_take(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
-{
-  enum { SECTION_AT = 8 };
-  struct rseq_configuration rseq = {0};
-
-  struct {
-    uint32_t version, flags;
-    uint64_t start, size, abort;
-  } section;
-  uint64_t address = 0, none = 0;
-  if (!rseq_get(tracee, &rseq))
-    return;
-  thread->rseq = rseq.address;
-  thread->rseq_size = rseq.size;
-  thread->rseq_signature = rseq.signature;
-  if (!tracees_read(attaching->tracees, &address, rseq.address + SECTION_AT, sizeof(address)) || !address ||
-      !tracees_read(attaching->tracees, &section, address, sizeof(section)))
-    return;
-  if (thread->rip - section.start < section.size)
-    thread->rip = section.abort;
-  tracees_write(attaching->tracees, rseq.address + SECTION_AT, &none, sizeof(none));
-}
-
-/* The number of a system call that the kernel only knows to be one that it must restart. Most code loads the number
- * right before it makes the call. `end` is the address after the instruction. */
-static uint64_t call_number(const struct attaching *attaching, uint64_t end)
-{
-  enum { BEFORE = 16, LOAD = 0xB8 }; /* MOV EAX, imm32 */
-  uint8_t code[BEFORE];
-
-  if (!tracees_read(attaching->tracees, code, end - SYSCALL_SIZE - BEFORE, BEFORE))
-    return NR_RESTART;
-  for (unsigned at = BEFORE - 5; at; at--) {
-    uint32_t number;
-
-    memcpy(&number, code + at + 1, sizeof(number));
-    bool is_known =
-      number == SYS_nanosleep || number == SYS_clock_nanosleep || number == SYS_poll || number == SYS_futex;
-    if (code[at] == LOAD && is_known)
-      return number;
-  }
-  return NR_RESTART;
-}
-
-/* The thread was stopped in a system call, which it executes again; or the kernel has set it back to the instruction,
- * to restart a call with a timeout. */
-static void call_take(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
-{
-  const struct user_regs_struct *from = &tracee->registers;
-  uint16_t code = 0;
-
-  thread->interrupted = tracee_interruption(attaching->tracees, tracee);
-  if (thread->interrupted) {
-    thread->call = from->orig_rax;
-    thread->registers[0] = thread->interrupted == TRACEE_RESTART_BLOCK ? (uint64_t)NR_RESTART : from->orig_rax;
-    thread->rip -= SYSCALL_SIZE;
-  } else if (from->rax == NR_RESTART && tracees_read(attaching->tracees, &code, from->rip, SYSCALL_SIZE) &&
-             code == 0x050F) {
-    thread->interrupted = TRACEE_RESTART_BLOCK;
-    thread->call = NR_RESTART;
-  }
-  if (thread->interrupted && thread->call == NR_RESTART)
-    thread->call = call_number(attaching, thread->rip + SYSCALL_SIZE);
-}
-
-static bool is_recorded(const struct attachment *attachment, int thread)
-{
-  for (size_t i = 0; i < attachment->thread_count; i++)
-    if (attachment->threads[i] == thread)
-      return true;
-  return !attachment->thread_count;
-}
-
-static void thread_fill(const struct attaching *attaching, const struct tracee *tracee, struct attach_thread *thread)
-{
-  const struct user_regs_struct *from = &tracee->registers;
-  const uint64_t registers[16] = {from->rax, from->rcx, from->rdx, from->rbx, from->rsp, from->rbp,
-                                  from->rsi, from->rdi, from->r8,  from->r9,  from->r10, from->r11,
-                                  from->r12, from->r13, from->r14, from->r15};
-
-  *thread = (struct attach_thread){.rip = from->rip,
-                                   .flags = from->eflags,
-                                   .mask = tracee->mask,
-                                   .number = (uint32_t)tracee->thread,
-                                   .is_unwanted = !is_recorded(attaching->attachment, tracee->thread)};
-  memcpy(thread->registers, registers, sizeof(registers));
-  call_take(attaching, tracee, thread);
-  rseq_take(attaching, tracee, thread);
-}
-
 static int threads_check(const struct attaching *attaching)
 {
   enum { USER_CS = 0x33 };
@@ -237,14 +132,13 @@ static int filters_check(struct attaching *attaching)
 {
   const struct tracees *tracees = attaching->tracees;
   struct filter_verdict *filter = &attaching->filter;
-  struct rseq_configuration rseq = {0};
   int r = 0;
 
   if (!tracees->can_suspend)
     return 0; /* target_check has found that there is none */
   filter->has_wrgsbase = has_wrgsbase();
   for (size_t i = 0; i < tracees->count; i++)
-    filter->has_rseq |= !tracees->list[i].is_gone && rseq_get(&tracees->list[i], &rseq);
+    filter->has_rseq |= !tracees->list[i].is_gone && attach_has_rseq(&tracees->list[i]);
   for (size_t i = 0; i < tracees->count && r >= 0; i++)
     r = tracees->list[i].is_gone ? 0 : filter_check(tracees->list[i].thread, filter);
   if (r < 0)
@@ -480,7 +374,8 @@ static int blob_fill(const struct attaching *attaching, struct blob *blob)
   if (threads && ranges) {
     for (size_t i = 0; i < attaching->tracees->count; i++)
       if (!attaching->tracees->list[i].is_gone)
-        thread_fill(attaching, &attaching->tracees->list[i], &threads[info.thread_count++]);
+        attach_thread_fill(attaching->tracees, attaching->attachment, &attaching->tracees->list[i],
+                           &threads[info.thread_count++]);
     for (size_t i = 0; i < attaching->maps.count; i++)
       info.range_count +=
         range_fill(attaching, blob, &attaching->maps.list[i], is_elsewhere, &ranges[info.range_count]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Processes that lbr has attached to: what attach.c and detach.c share, and launch.c starts with.
+ * Processes that lbr has attached to: what attached.c, attach.c and detach.c share.
  */
 #ifndef PROCESS_ATTACHMENT_H
 #define PROCESS_ATTACHMENT_H
@@ -32,6 +32,12 @@ int attachment_begin(struct attachment *attachment, struct process *process, int
 /* Leaves one process. Returns 0; -ESRCH: it is gone, or has executed a program that is not recorded; -EAGAIN: it is
  * just about to execute one; -errno. */
 int attachment_end(struct attachment *attachment, const struct process *process, int pid);
+
+/* attach_thread.c; does a thread use rseq(2)? And what the runtime must know of it. */
+struct attach_thread;
+bool attach_has_rseq(const struct tracee *tracee);
+void attach_thread_fill(const struct tracees *tracees, const struct attachment *attachment, const struct tracee *tracee,
+                        struct attach_thread *thread);
 
 /* attach.c; finds an instruction for tracee_call. Returns 0 or -errno. */
 struct target_maps;
