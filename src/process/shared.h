@@ -36,7 +36,8 @@ enum {
 
 #define PROCESS_SNAPSHOTS_SIZE (UINT64_C(1) << 30) /* bytes of all snapshots */
 #define PROCESS_IMAGE_SIZE (UINT64_C(1) << 20)     /* the most bytes of the runtime's ELF file */
-#define PROCESS_REST_SIZE (PROCESS_SNAPSHOTS_SIZE + PROCESS_IMAGE_SIZE) /* what follows the logs, which lbr does not map */
+#define PROCESS_REST_SIZE                                                                                              \
+  (PROCESS_SNAPSHOTS_SIZE + PROCESS_IMAGE_SIZE) /* what follows the logs, which lbr does not map */
 
 /* Why the runtime gave up. */
 enum process_error {
