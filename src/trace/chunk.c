@@ -122,6 +122,8 @@ int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, cons
     writer->error = chunk_note(writer, &writer->described);
   if (writer->error >= 0 && (type == CHUNK_STEPS || type == CHUNK_LINKS))
     writer->error = chunk_note(writer, &writer->paths_at);
+  if (writer->error >= 0 && type == CHUNK_NAMES)
+    writer->error = chunk_note(writer, &writer->names_at);
   if (writer->error >= 0)
     writer->error = trace_file_write(&writer->file, writer->packed.bytes, writer->packed.size);
   return writer->error;
@@ -133,7 +135,9 @@ int chunk_write_least(struct lb_trace_writer *writer, enum chunk_type type, cons
  * walk through the file. */
 static bool index_fits(const struct lb_trace_writer *writer)
 {
-  return (writer->described.count + writer->paths_at.count + 2 * writer->count + 3) * VARINT_MAX <= CHUNK_RAW_MAX;
+  size_t places = writer->described.count + writer->paths_at.count + writer->names_at.count;
+
+  return (places + 2 * writer->count + 4) * VARINT_MAX <= CHUNK_RAW_MAX;
 }
 
 static int index_places(struct lb_trace_writer *writer, const struct writer_places *list)
@@ -159,7 +163,9 @@ static int index_fill(struct lb_trace_writer *writer)
     if (r >= 0)
       r = raw_varint(writer, writer->streams[i].next);
   }
-  return r < 0 ? r : index_places(writer, &writer->paths_at);
+  if (r >= 0)
+    r = index_places(writer, &writer->paths_at);
+  return r < 0 ? r : index_places(writer, &writer->names_at);
 }
 
 int index_write(struct lb_trace_writer *writer)

@@ -15,8 +15,9 @@
 #define TRACE_MAGIC "\x89LBR\r\n\x1a\n" /* like PNG's: reveals a file that was treated as text */
 #define TRACE_MAGIC_SIZE 8u
 #define TRACE_HEAD_SIZE 16u /* magic, version u16, least version of a reader u16, checksum of these 12 bytes u32 */
-#define TRACE_VERSION 3u    /* version that is written, and the highest that can be read */
-#define TRACE_LEAST 3u      /* an older reader does not know the present form of entries */
+#define TRACE_VERSION 4u    /* version that is written, and the highest that can be read */
+#define TRACE_LEAST 3u      /* an older reader does not know the present form of entries; it skips names */
+#define TRACE_NAMED 4u      /* traces of this version may have names */
 #define TRACE_EARLY 2u      /* its form of entries is not read any more */
 
 /* ---- the frame of a chunk ---- */
@@ -38,6 +39,7 @@ enum chunk_type {
   CHUNK_STEPS, /* since version 2 */
   CHUNK_LINKS,
   CHUNK_ENTRIES,
+  CHUNK_NAMES, /* since version 4 */
 };
 
 enum { CHUNK_ZSTD = 1u << 0 }; /* flags: what follows the position, if there is one, is a zstd frame */

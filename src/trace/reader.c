@@ -62,6 +62,10 @@ static int chunk_open(struct lb_trace_reader *reader, struct lb_trace_record *re
   }
   if (chunk_has_paths(reader->head.type))
     return paths_unpack(reader);
+  if (reader->head.type == CHUNK_NAMES && reader->names.is_wanted) {
+    r = names_unpack(reader, record);
+    return r < 0 ? r : 1;
+  }
   if (!chunk_describes(reader->head.type))
     return 0;
   r = record_unpack(reader, record);
@@ -102,9 +106,10 @@ static int chunk_next(struct lb_trace_reader *reader, uint64_t offset, const str
 }
 
 /* Whether a sequential reader has to unpack the chunk. */
-static bool chunk_is_ours(unsigned type)
+static bool chunk_is_ours(const struct lb_trace_reader *reader, unsigned type)
 {
-  return chunk_describes(type) || chunk_has_position(type) || chunk_has_paths(type);
+  return chunk_describes(type) || chunk_has_position(type) || chunk_has_paths(type) ||
+         (type == CHUNK_NAMES && reader->names.is_wanted);
 }
 
 /* In a damaged file, the index tells how far each stream went. Without it, that is unknown. */
@@ -152,7 +157,7 @@ static int sequence_next(struct lb_trace_reader *reader, struct lb_trace_record 
     reader->offset = offset + CHUNK_HEAD_SIZE + head.stored;
     if (head.type == CHUNK_INDEX)
       index_look(reader, offset, &head);
-    if (!chunk_is_ours(head.type))
+    if (!chunk_is_ours(reader, head.type))
       continue;
     r = chunk_next(reader, offset, &head, record, &is_again);
     if (is_again)
@@ -236,6 +241,8 @@ int lb_trace_reader_next(struct lb_trace_reader *reader, struct lb_trace_record 
 {
   int r = branches_next(reader, ret_record);
 
+  if (r == 0 && reader->names.is_due)
+    r = names_ahead(reader, ret_record);
   if (r != 0)
     return r;
   return reader->plan.is_on ? plan_next(reader, ret_record) : sequence_next(reader, ret_record);
@@ -276,6 +283,9 @@ void reader_rewind(struct lb_trace_reader *reader, uint32_t stream)
   counts_done(reader);
   reader->is_over = false;
   reader->ended = 0;
+  reader->names.is_due = reader->names.is_wanted && reader->version >= TRACE_NAMED;
+  reader->names.is_begun = false;
+  reader->names.next = 0;
   for (size_t i = 0; stream == LB_TRACE_ALL && i < reader->count; i++)
     reader->streams[i].next = 0;
   if (stream < reader->count)
@@ -299,6 +309,7 @@ static int head_check(struct lb_trace_reader *reader)
   version = bytes_get_u32(bytes + TRACE_MAGIC_SIZE);
   if (version >> 16 > TRACE_VERSION || (version & 0xFFFF) == TRACE_EARLY) /* upper half: the version to support */
     return LB_E_TRACE_VERSION;
+  reader->version = (uint16_t)version;
   return 0;
 }
 
@@ -369,5 +380,7 @@ void lb_trace_reader_close(struct lb_trace_reader *reader)
   free(reader->streams);
   free(reader->plan.list.places);
   free(reader->paths_at.places);
+  free(reader->names.at.places);
+  free(reader->names.list);
   free(reader);
 }

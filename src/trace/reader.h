@@ -17,6 +17,7 @@
 #include "trace/entries.h"
 #include "trace/format.h"
 #include "trace/path.h"
+#include "trace/trace.h"
 
 struct reader_stream {
   uint64_t next;       /* number of the branch that comes next if none is missing */
@@ -85,12 +86,25 @@ struct reader_counts {
   struct chunk_counter *counter; /* NULL until there is a chunk that it can count */
 };
 
+/* Names, which are given ahead of everything else whenever the reader begins anew. */
+struct reader_names {
+  bool is_wanted;
+  bool is_due;             /* the records of names come next: */
+  bool is_begun;           /* the first of them was given, */
+  size_t next;             /* and this one follows */
+  struct reader_places at; /* all of them */
+  struct trace_names record;
+  struct trace_name *list; /* of the record */
+  size_t capacity;
+};
+
 struct lb_trace_reader {
   int fd; /* -1: bytes in memory */
   const uint8_t *bytes;
   uint64_t size;
   uint64_t offset; /* where the next chunk is */
-  bool is_over;    /* the end was given */
+  uint16_t version;
+  bool is_over; /* the end was given */
   /* the chunk that was loaded last */
   uint64_t place;
   struct chunk_head head;
@@ -109,7 +123,8 @@ struct lb_trace_reader {
   bool has_holes;                /* numbers were left out */
   struct reader_places paths_at; /* chunks of steps and links, for a tail */
   bool has_paths;                /* they were read */
-  bool is_damaged;               /* something could not be read: at the end, the index tells what is missing */
+  struct reader_names names;
+  bool is_damaged; /* something could not be read: at the end, the index tells what is missing */
   struct {
     uint64_t branches, bytes;
     uint64_t until; /* bytes before this were counted */
@@ -153,6 +168,17 @@ bool chunk_describes(unsigned type);
 /* Unpacks the loaded chunk into a record. Returns 0 or LB_E_DAMAGED. */
 int record_unpack(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
 int gap_unpack(struct lb_trace_reader *reader, struct lb_trace_gap *ret_gap);
+
+/* ---- reader_names.c ---- */
+
+/* Unpacks the loaded chunk of names. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
+int names_unpack(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
+
+/* Gives the next record of names that is due. Returns 1; 0: there are no more; -ENOMEM or -errno. */
+int names_ahead(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
+
+/* Adds the places of names to those of the plan, in the order of the file. Returns 0 or -ENOMEM. */
+int names_plan(struct lb_trace_reader *reader);
 
 /* ---- steps.c ---- */
 
@@ -229,6 +255,9 @@ bool counts_chunk(struct lb_trace_reader *reader, uint64_t *ret_branches, uint64
 void counts_done(struct lb_trace_reader *reader);
 
 /* ---- tail.c ---- */
+
+/* Finds the places of all chunks that belong to no stream, once. Returns 0, -errno or -ENOMEM. */
+int places_find(struct lb_trace_reader *reader);
 
 /* Sets the `end` of each stream from the index that was loaded. Returns 0, LB_E_DAMAGED, or -ENOMEM. */
 int index_ends(struct lb_trace_reader *reader);

@@ -30,6 +30,7 @@ static void places_forget(struct lb_trace_reader *reader)
   reader->plan.list.count = 0;
   reader->plan.is_cut = false;
   reader->paths_at.count = 0;
+  reader->names.at.count = 0;
   for (size_t i = 0; i < reader->count; i++)
     reader->streams[i].last = 0;
 }
@@ -107,7 +108,9 @@ static int index_read(struct lb_trace_reader *reader)
   r = index_places(reader, &cursor, &reader->plan.list);
   if (r >= 0)
     r = index_streams(reader, &cursor);
-  return r < 0 || !cursor_left(&cursor) ? r : index_places(reader, &cursor, &reader->paths_at);
+  if (r >= 0 && cursor_left(&cursor))
+    r = index_places(reader, &cursor, &reader->paths_at);
+  return r < 0 || !cursor_left(&cursor) ? r : index_places(reader, &cursor, &reader->names.at);
 }
 
 /* A stream exists even if it has no branches. Errors in the chunk show when it is read. */
@@ -134,6 +137,8 @@ static int walk_note(struct lb_trace_reader *reader, uint64_t offset, const stru
     return places_add(&reader->plan.list, offset);
   if (chunk_has_paths(head->type))
     return places_add(&reader->paths_at, offset);
+  if (head->type == CHUNK_NAMES)
+    return places_add(&reader->names.at, offset);
   if (!chunk_has_position(head->type))
     return 0;
   r = chunk_find_position(reader, offset, &again, &position);
@@ -184,11 +189,13 @@ static int places_search(struct lb_trace_reader *reader)
 }
 
 /* Done once: a file may have as many streams as fit in an index, and the end of each is asked for. */
-static int places_find(struct lb_trace_reader *reader)
+int places_find(struct lb_trace_reader *reader)
 {
   struct reader_plan *plan = &reader->plan;
   int r = plan->has_places ? 0 : places_search(reader);
 
+  if (r >= 0 && !plan->has_places && reader->names.is_wanted)
+    r = names_plan(reader);
   if (r < 0)
     return r;
   if (!plan->has_places) {
@@ -290,4 +297,5 @@ void lb_trace_reader_skip(struct lb_trace_reader *reader)
 {
   if (reader->plan.is_on && reader->plan.at < reader->plan.described)
     reader->plan.at = reader->plan.described;
+  reader->names.is_due = false;
 }

@@ -28,6 +28,45 @@ void trace_writer_forget(struct lb_trace_writer *writer, uint32_t space, uint32_
  * Returns as lb_trace_writer_meta. */
 int trace_writer_describe(struct lb_trace_writer *writer, uint32_t stream, const char *key, const char *value);
 
+/* ---- names of code that is in no file ---- */
+
+#define TRACE_NAME_MAX 1023u          /* bytes of a name */
+#define TRACE_NAMES_MAX 65536u        /* names of one record */
+#define TRACE_NAMES_BYTES (64u << 10) /* of texts in one record: a writer begins another one after that */
+
+/* The name of the bytes from `address` on. It replaces earlier names there, from its place in the trace on. The first
+ * name of an address holds from the beginning of the trace: a name may be read later than its code runs. */
+struct trace_name {
+  uint64_t address, size;
+  const char *text; /* not terminated; any bytes but 0 */
+  size_t length;    /* 0: the bytes have no name from here on */
+};
+
+/* Writes names of a space, at most TRACE_NAMES_MAX. With `is_ordered`, branches of the space that were added before are
+ * written before them. Returns as the functions of trace.h; LB_E_TOO_BIG: too many names, or one is too long. */
+int trace_writer_names(struct lb_trace_writer *writer, uint32_t space, const struct trace_name *names, size_t count,
+                       bool is_ordered);
+
+/* Writes that a space begins as a copy of another one, with the names that are valid there now. */
+int trace_writer_names_copy(struct lb_trace_writer *writer, uint32_t space, uint32_t original);
+
+/* A record of names. The reader gives all of them ahead whenever it begins anew, and each again in its place. */
+struct trace_names {
+  bool is_begin;  /* the reader begins anew: nothing was passed. It has no names */
+  bool is_ahead;  /* its place was not reached yet */
+  uint64_t place; /* grows from record to record */
+  uint32_t space;
+  uint32_t original; /* the space begins as a copy of this one; 0: it does not */
+  const struct trace_name *names;
+  size_t count;
+};
+
+/* Makes lb_trace_reader_next give records of names, too. Call it right after opening. */
+void trace_reader_want_names(struct lb_trace_reader *reader);
+
+/* The names of a record, or NULL for a record of another type. They are valid until the next call on the reader. */
+const struct trace_names *trace_record_names(const struct lb_trace_record *record);
+
 /* The loss by damage so far: branches that are known to be missing, and bytes that could not be read. Each is counted
  * once, however often the trace was read. */
 void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_bytes);

@@ -291,6 +291,57 @@ int lb_trace_writer_code(struct lb_trace_writer *writer, const struct lb_trace_c
   return writer->error;
 }
 
+static int names_begin(struct lb_trace_writer *writer, uint32_t space, uint32_t original, size_t count)
+{
+  int r;
+
+  writer->raw.size = 0;
+  r = raw_varint(writer, space);
+  if (r >= 0)
+    r = raw_varint(writer, original);
+  return r < 0 ? r : raw_varint(writer, count);
+}
+
+static int names_fill(struct lb_trace_writer *writer, const struct trace_name *names, size_t count)
+{
+  uint64_t end = 0;
+  int r = 0;
+
+  for (size_t i = 0; i < count && r >= 0; i++) {
+    r = raw_varint(writer, zigzag(names[i].address - end));
+    if (r >= 0)
+      r = raw_varint(writer, names[i].size);
+    if (r >= 0)
+      r = raw_bytes(writer, names[i].text, names[i].length);
+    end = names[i].address + names[i].size;
+  }
+  return r;
+}
+
+int trace_writer_names(struct lb_trace_writer *writer, uint32_t space, const struct trace_name *names, size_t count,
+                       bool is_ordered)
+{
+  size_t bytes = 0;
+  int r;
+
+  for (size_t i = 0; i < count; i++) {
+    if (names[i].length > TRACE_NAME_MAX)
+      return LB_E_TOO_BIG;
+    bytes += names[i].length;
+  }
+  if (count > TRACE_NAMES_MAX || bytes > TRACE_NAMES_BYTES + TRACE_NAME_MAX)
+    return LB_E_TOO_BIG;
+  if (is_ordered)
+    streams_close(writer, space, false);
+  r = names_begin(writer, space, 0, count);
+  return described_write(writer, CHUNK_NAMES, r < 0 ? r : names_fill(writer, names, count));
+}
+
+int trace_writer_names_copy(struct lb_trace_writer *writer, uint32_t space, uint32_t original)
+{
+  return described_write(writer, CHUNK_NAMES, names_begin(writer, space, original, 0));
+}
+
 static int stream_fill(struct lb_trace_writer *writer, const struct lb_trace_stream *stream, uint32_t number)
 {
   uint32_t numbers[] = {number, stream->space, stream->process, stream->thread};
@@ -368,6 +419,7 @@ static void writer_free(struct lb_trace_writer *writer)
   free(writer->streams);
   free(writer->described.places);
   free(writer->paths_at.places);
+  free(writer->names_at.places);
   paths_done(&writer->paths);
   free(writer);
 }

@@ -119,7 +119,8 @@ struct lb_trace_writer {
   uint64_t clock;
   uint64_t branches;
   struct writer_places described; /* chunks that describe, */
-  struct writer_places paths_at;  /* and those of steps and links, for the index */
+  struct writer_places paths_at;  /* those of steps and links, */
+  struct writer_places names_at;  /* and those of names, for the index */
   struct writer_paths paths;
 };
 
