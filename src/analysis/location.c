@@ -22,7 +22,10 @@ static int names_code(struct analysis_names *names, const struct lb_trace_code *
     const struct interval *mapping = interval_map_find(&names->map, code->space, address);
     struct analysis_location location = analysis_names_locate(names, code->space, address);
     uint64_t part = mapping ? mapping->last - address + 1 : GRANULE - address % GRANULE;
+    uint64_t reach = jit_names_reach(names, code->space, address);
     int r;
+
+    part = part && part < reach ? part : reach;
 
     part = part && part < left ? part : left;
     r = code_store_add(&names->code, &location, bytes, (size_t)part);
@@ -37,6 +40,10 @@ static int names_code(struct analysis_names *names, const struct lb_trace_code *
 
 int analysis_names_record(struct analysis_names *names, const struct lb_trace_record *record)
 {
+  const struct trace_names *names_record = trace_record_names(record);
+
+  if (names_record)
+    return jit_names_take(names, names_record);
   if (record->type == LB_TRACE_MODULE)
     return analysis_names_module(names, &record->module);
   if (record->type == LB_TRACE_CODE)
@@ -69,7 +76,7 @@ struct analysis_location analysis_names_locate(struct analysis_names *names, uin
   const struct names_file *file;
   uint64_t linked;
 
-  if (!mapping)
+  if (names_locate_jit(names, mapping, space, address, &location) || !mapping)
     return location;
   file = &names->list[mapping->value];
   location.file = mapping->value;
@@ -96,7 +103,9 @@ bool analysis_names_symbol(struct analysis_names *names, const struct analysis_l
     return false;
   name = (struct analysis_name){
     .module = file->base, .file = location->file, .offset = location->address, .linked = location->address};
-  if (names_file_has_symbols(file) && names_file_find(file, location->address, &name)) {
+  if (jit_names_is_file(names, location->file)
+        ? jit_names_symbol(names, location->address, &name)
+        : names_file_has_symbols(file) && names_file_find(file, location->address, &name)) {
     name.start = location->address - name.offset;
     names_demangle(names, &name);
   }
@@ -136,7 +145,10 @@ size_t analysis_names_code(struct analysis_names *names, const struct analysis_l
 {
   const struct names_file *file = location_file(names, location);
   size_t done = code_store_get(&names->code, location, bytes, size);
+  struct analysis_location lower = *location;
 
+  while (!done && jit_names_is_file(names, location->file) && jit_names_lower(names, &lower.address))
+    done = code_store_get(&names->code, &lower, bytes, size);
   if (done || !file || !file->module || (file->layout && file->layout->is_32)) /* 64-bit code only */
     return done;
   return symbol_module_code(file->module, location->address, bytes, size);
@@ -149,14 +161,19 @@ const struct symbol_layout *analysis_names_layout(const struct analysis_names *n
 
 /* ---- displacement ---- */
 
-bool analysis_names_displaces(const struct analysis_names *names, const struct lb_trace_record *record)
+bool analysis_names_displaces(struct analysis_names *names, const struct lb_trace_record *record)
 {
   const struct lb_trace_module *module = &record->module;
+  const struct trace_names *names_record = trace_record_names(record);
   uint64_t last;
 
+  if (names_record)
+    return jit_names_displace(names, names_record);
   if (record->type == LB_TRACE_CODE) {
     uint8_t byte;
     struct analysis_location location = {ANALYSIS_NO_FILE, record->code.space, record->code.address};
+
+    (void)jit_names_locate(names, record->code.space, record->code.address, &location);
 
     return code_store_get(&names->code, &location, &byte, 1) > 0; /* code that changes: a just-in-time compiler */
   }

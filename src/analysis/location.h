@@ -51,7 +51,7 @@ uint32_t analysis_names_generation(const struct analysis_names *names);
 
 /* Would this record replace an existing mapping, so that linear addresses mean something else afterwards? (Counts by
  * linear address must be converted before that.) */
-bool analysis_names_displaces(const struct analysis_names *names, const struct lb_trace_record *record);
+bool analysis_names_displaces(struct analysis_names *names, const struct lb_trace_record *record);
 
 /* The location of a linear address, with the mappings as they are now. */
 struct analysis_location analysis_names_locate(struct analysis_names *names, uint32_t space, uint64_t address);

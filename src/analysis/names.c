@@ -32,6 +32,7 @@ int analysis_names_new(const struct analysis_files *files, struct analysis_names
   }
   names->files = files;
   names->generation = 1;
+  names->jit.file = ANALYSIS_NO_FILE;
   *ret_names = names;
   return 0;
 }
@@ -77,6 +78,7 @@ void analysis_names_free(struct analysis_names *names)
   stream_list_done(&names->streams);
   code_store_done(&names->code);
   start_list_done(&names->starts);
+  jit_names_done(&names->jit);
   free(names);
 }
 
@@ -108,17 +110,12 @@ static int file_init(struct names_file *file, const struct lb_trace_module *modu
   return -ENOMEM;
 }
 
-/* The file of a module, from the list or new to it. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
-static int file_get(struct analysis_names *names, const struct lb_trace_module *module, uint32_t *ret_number)
+/* Adds a file to the list. Returns 0, LB_E_TOO_BIG, or -ENOMEM. */
+static int file_add(struct analysis_names *names, const struct lb_trace_module *module, uint32_t *ret_number)
 {
   struct names_file *list;
   int r;
 
-  for (size_t i = names->count; i-- > 0;)
-    if (file_is(&names->list[i], module)) {
-      *ret_number = (uint32_t)i;
-      return 0;
-    }
   if (names->count >= FILES_MAX)
     return LB_E_TOO_BIG;
   list = array_grow(names->list, sizeof(*list), names->count, &names->capacity);
@@ -130,6 +127,27 @@ static int file_get(struct analysis_names *names, const struct lb_trace_module *
     return r;
   *ret_number = (uint32_t)names->count++;
   return 0;
+}
+
+/* The file of a module, from the list or new to it. Returns as file_add. */
+static int file_get(struct analysis_names *names, const struct lb_trace_module *module, uint32_t *ret_number)
+{
+  for (size_t i = names->count; i-- > 0;)
+    if (!jit_names_is_file(names, (uint32_t)i) && file_is(&names->list[i], module)) {
+      *ret_number = (uint32_t)i;
+      return 0;
+    }
+  return file_add(names, module, ret_number);
+}
+
+int names_pseudo_file(struct analysis_names *names, uint32_t *number)
+{
+  const struct lb_trace_module module = {.name = NAMES_JIT};
+  int r = file_add(names, &module, number);
+
+  if (r >= 0)
+    names->list[*number].is_asked = true;
+  return r == LB_E_TOO_BIG ? 0 : r;
 }
 
 /* No real program has so many modules. The rest gets no names, and the user is told. */
@@ -308,14 +326,27 @@ const struct interval *names_mapping(struct analysis_names *names, uint32_t spac
   return mapping;
 }
 
+/* A file with symbols says what it is; anything else that is mapped may hold code that was made while the program ran.
+ */
+bool names_locate_jit(struct analysis_names *names, const struct interval *mapping, uint32_t space, uint64_t address,
+                      struct analysis_location *ret_location)
+{
+  if (mapping && names->list[mapping->value].layout)
+    return false;
+  return jit_names_locate(names, space, address, ret_location);
+}
+
 bool analysis_names_find(struct analysis_names *names, uint32_t space, uint64_t address, struct analysis_name *ret_name)
 {
   const struct interval *mapping = names_mapping(names, space, address);
   struct analysis_name name = {0};
+  struct analysis_location location;
   const struct names_file *file;
   uint64_t linked;
   bool is_loaded;
 
+  if (names_locate_jit(names, mapping, space, address, &location))
+    return analysis_names_symbol(names, &location, ret_name);
   if (!mapping)
     return false;
   file = &names->list[mapping->value];
@@ -345,7 +376,9 @@ bool analysis_names_file(const struct analysis_names *names, size_t number, stru
     .build_id_size = file->build_id_size,
     .address = file->address,
     .pieces = file->pieces,
-    .symbols = file->table ? symbol_table_count(file->table) : 0,
+    .symbols = jit_names_is_file(names, (uint32_t)number) ? names->jit.count
+               : file->table                              ? symbol_table_count(file->table)
+                                                          : 0,
     .problem = *file->problem ? file->problem : NULL,
   };
   return true;

@@ -9,6 +9,7 @@
 #include "analysis/analysis.h"
 #include "analysis/eh_frame.h"
 #include "analysis/extent.h"
+#include "analysis/names_jit.h"
 #include "analysis/streams.h"
 #include "base/base.h"
 #include "symbol/symbol.h"
@@ -71,13 +72,23 @@ struct analysis_names {
   struct stream_list streams;
   struct code_store code;
   struct start_list starts;
+  struct jit_names jit;
 };
+
+#define NAMES_JIT "[jit]" /* the pseudo file of code that is in no file and has names */
+
+/* Adds the pseudo file to the list. Returns 0 or -ENOMEM; beyond the limit the number stays ANALYSIS_NO_FILE. */
+int names_pseudo_file(struct analysis_names *names, uint32_t *number);
 
 /* The mappings are about to change. */
 void names_change(struct analysis_names *names);
 
 /* The mapping of a file at a linear address, or NULL. The file has then been opened, if it can be. */
 const struct interval *names_mapping(struct analysis_names *names, uint32_t space, uint64_t address);
+
+/* The location of code with a name that is in no file. Returns false, touching nothing, if there is none. */
+bool names_locate_jit(struct analysis_names *names, const struct interval *mapping, uint32_t space, uint64_t address,
+                      struct analysis_location *ret_location);
 
 static inline bool names_file_has_symbols(const struct names_file *file)
 {

@@ -4,6 +4,7 @@
  */
 #include "analysis/analysis.h"
 #include "base/base.h"
+#include "trace/trace.h"
 
 static int trace_read(struct lb_trace_reader *reader, uint32_t stream, struct analysis_predict *predict)
 {
@@ -33,8 +34,10 @@ int analysis_predict_read(const struct analysis_reading *reading, uint32_t strea
   struct lb_trace_reader *reader = NULL;
   int r = lb_trace_reader_open(reading->input.name, &reader);
 
-  if (r >= 0)
+  if (r >= 0) {
+    trace_reader_want_names(reader);
     r = analysis_predict_new(reading->names, reading->code, predictor, &predict);
+  }
   if (r >= 0)
     r = trace_read(reader, stream, predict);
   if (r >= 0) {

@@ -87,6 +87,8 @@ static bool location_is_known(struct analysis_names *names, const struct analysi
 
   if (location->file >= names->count)
     return false;
+  if (jit_names_is_file(names, location->file))
+    return true;
   return (names_file_has_symbols(&names->list[location->file]) &&
           names_file_find(&names->list[location->file], location->address, &name)) ||
          eh_range_find(names, location->file, location->address, &range);

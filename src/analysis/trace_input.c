@@ -135,6 +135,7 @@ int trace_input_open(struct trace_input *input, const char *name)
     free(input->name);
     return r;
   }
+  trace_reader_want_names(input->reader);
   input->is_incomplete = name_is_incomplete(input->name);
   if (stat(input->name, &status) == 0)
     input->size = (uint64_t)status.st_size;
