@@ -195,6 +195,7 @@ void process_drain_free(struct process_drain *drain)
     return;
   drain_notes_done(drain);
   drain_spaces_done(drain);
+  drain_jit_done(drain);
   free(drain->entries);
   free(drain->step_pages);
   free(drain);
@@ -246,8 +247,11 @@ const struct process_drain_state *process_drain_step(struct process_drain *drain
   } else {
     drain_idle(drain);
   }
-  if (r > 0)
-    r = drain_titles_look(drain, false);
+  if (r > 0) {
+    r = drain_jit_look(drain);
+    if (r >= 0)
+      r = drain_titles_look(drain, false);
+  }
   if (r < 0)
     drain_stop(drain, DRAIN_FAILED, r);
   drain_look_for_dead(drain);
@@ -294,6 +298,8 @@ const struct process_drain_state *process_drain_finish(struct process_drain *dra
   if (drain->state.end != DRAIN_NONE)
     return &drain->state;
   r = drain_all(drain);
+  if (r >= 0)
+    r = drain_jit_end(drain, 0);
   if (r >= 0)
     r = drain_titles_look(drain, true);
   if (r >= 0 && !is_over)

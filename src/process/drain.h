@@ -80,11 +80,18 @@ struct drain_space {
 
 struct drain_granule;
 
+/* Addresses from `first` to before `end`; none if both are 0. */
+struct drain_extent {
+  uint64_t first, end;
+};
+
 struct drain_code {
   struct drain_granule *granules;
   size_t count, capacity;
-  struct hash_index index; /* of granules by space and place */
-  uint32_t spaces_over;    /* how many spaces were over when granules were last dropped */
+  struct hash_index index;     /* of granules by space and place */
+  uint32_t spaces_over;        /* how many spaces were over when granules were last dropped */
+  struct drain_extent changed; /* of the bytes that were taken last: those that were different before, */
+  struct drain_extent added;   /* and those that were not known */
 };
 
 enum code_news {
@@ -99,6 +106,28 @@ struct process_drain;
 enum code_news drain_code_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                size_t size);
 void drain_code_done(struct drain_code *code);
+
+/* ---- names of code in no file (drain_jit.c) ---- */
+
+struct drain_jit;
+
+/* New code of a space is about to go into the trace, or code that has changed: names that belong to it go first.
+ * Returns 0 or negative. */
+int drain_jit_code(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes,
+                   enum code_news news);
+
+/* A space has mapped a part of a file. */
+void drain_jit_module(struct process_drain *drain, uint32_t space, const char *path, uint64_t start, uint64_t offset);
+
+/* A space begins as a copy of another. Returns 0 or negative. */
+int drain_jit_copy(struct process_drain *drain, uint32_t space, uint32_t original);
+
+/* Reads the names of all spaces now and then. Returns 0 or negative. */
+int drain_jit_look(struct process_drain *drain);
+
+/* A space is over, or with 0 the recording: reads the rest. Returns 0 or negative. */
+int drain_jit_end(struct process_drain *drain, uint32_t space);
+void drain_jit_done(struct process_drain *drain);
 
 /* ---- threads ---- */
 
@@ -184,6 +213,10 @@ struct process_drain {
   uint32_t looks;       /* number of scans of all pages for spaces that are still named */
   uint32_t spaces_over; /* number of spaces that are over */
   struct drain_code code;
+  struct drain_jit **jits; /* one for each space that makes code */
+  size_t jit_count, jit_capacity;
+  double jits_looked;
+  bool are_jits_full; /* the limit was reached, and that was reported */
   struct drain_file *files;
   size_t file_count, file_capacity;
 };

@@ -79,6 +79,12 @@ static struct drain_granule *granule_add(struct process_drain *drain, uint32_t s
   return granule;
 }
 
+static void extent_add(struct drain_extent *extent, uint64_t address)
+{
+  extent->first = extent->end && extent->first < address ? extent->first : address;
+  extent->end = address + 1;
+}
+
 /* Takes the part of a note that lies in one granule. */
 static enum code_news granule_take(struct process_drain *drain, uint32_t space, uint64_t address, const uint8_t *bytes,
                                    unsigned size)
@@ -94,9 +100,14 @@ static enum code_news granule_take(struct process_drain *drain, uint32_t space, 
     return CODE_CHANGED;
   if (~granule->known & mask)
     news = CODE_NEW;
-  for (unsigned i = 0; i < size; i++)
-    if (granule->known >> (first + i) & 1 && granule->bytes[first + i] != bytes[i])
+  for (unsigned i = 0; i < size; i++) {
+    if (!(granule->known >> (first + i) & 1)) {
+      extent_add(&drain->code.added, address + i);
+    } else if (granule->bytes[first + i] != bytes[i]) {
+      extent_add(&drain->code.changed, address + i);
       news = CODE_CHANGED;
+    }
+  }
   granule->known |= mask;
   memcpy(granule->bytes + first, bytes, size);
   return news;
@@ -107,6 +118,7 @@ enum code_news drain_code_take(struct process_drain *drain, uint32_t space, uint
 {
   enum code_news news = CODE_KNOWN;
 
+  drain->code.changed = drain->code.added = (struct drain_extent){0};
   for (size_t done = 0; done < size;) {
     size_t piece = GRANULE - (address + done) % GRANULE;
     enum code_news here;

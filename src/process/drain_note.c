@@ -158,6 +158,7 @@ static int note_map(struct process_drain *drain, const struct process_note *note
   if (file < 0)
     return file == LB_E_TOO_BIG ? 0 : file;
   module.file = (uint32_t)file;
+  drain_jit_module(drain, note->space, path, note->start, note->offset);
   return module_change(drain, note, &module);
 }
 
@@ -181,6 +182,8 @@ static int note_code(struct process_drain *drain, const struct process_note *not
   if (news == CODE_CHANGED)
     r = drain_settle(drain, note->space, note->step);
   if (r >= 0 && news != CODE_KNOWN)
+    r = drain_jit_code(drain, note, copy, news);
+  if (r >= 0 && news != CODE_KNOWN)
     r = lb_trace_writer_code(drain->writer, &(struct lb_trace_code){note->space, note->start, copy, note->length});
   free(copy);
   return r;
@@ -202,7 +205,7 @@ static int note_space(struct process_drain *drain, const struct process_note *no
     if (r >= 0)
       r = module_write(drain, note->space, &original->modules[i]);
   }
-  return r;
+  return r < 0 ? r : drain_jit_copy(drain, note->space, (uint32_t)note->end);
 }
 
 static int note_take(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes)

@@ -134,6 +134,7 @@ static void space_end(struct process_drain *drain, uint32_t number)
   struct drain_space *space = &drain->spaces[number];
   uint8_t *steps = drain->process->memory + process_steps_offset(drain->process->notes_size);
 
+  (void)drain_jit_end(drain, number); /* the writer remembers its error */
   for (size_t i = 0; i < space->number_count; i++) {
     const struct drain_numbers *numbers = &space->numbers[i];
 
