@@ -280,11 +280,12 @@ static void part_return(struct process_drain *drain, uint32_t number)
 }
 
 /* Copies entries, some at a time, until one names step `step` or a later one. Returns the number of entries before it.
- */
+ * If that entry enters a path that took the place of a stale one, the entry before it is the branch to the stale path,
+ * and belongs to the new one, too. */
 static uint32_t entries_copy(struct process_drain *drain, const uint32_t *entries, uint32_t count, uint32_t step)
 {
   enum { BLOCK = 4096 };
-  uint32_t copied = 0, at = 0;
+  uint32_t copied = 0, at = 0, last = 0; /* `last`: the place of the entry before */
 
   while (at < count) {
     if (at >= copied) {
@@ -294,10 +295,11 @@ static uint32_t entries_copy(struct process_drain *drain, const uint32_t *entrie
       copied += size;
     } else if (drain->entries[at] == LB_ENTRY_EVENT) {
       at += 1 + LB_ENTRY_EVENT_WORDS;
+      last = at;
     } else if ((drain->entries[at] & ~LB_ENTRY_ENTER) >= step) {
-      return at;
+      return drain->entries[at] & LB_ENTRY_ENTER ? last : at;
     } else {
-      at++;
+      last = at++;
     }
   }
   if (copied < count) /* the words of an event at the end */

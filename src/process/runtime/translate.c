@@ -224,10 +224,10 @@ static struct unit *translation_end(struct translation *translation, struct area
   tie_self(translation);
   publish_steps(translation);
   runtime->pool->place_count += translation->place_count;
+  note_code(translation); /* its steps are not counted yet: they are later than the note */
   runtime->number_next += 1 + translation->step_count;
   keep_bytes(translation, &unit);
   unit.is_checked |= trigger_is_at(runtime, translation->start);
-  note_code(translation);
   area->used = (uint64_t)(translation->emitter.at - area->code);
   struct unit *kept = cache_add(runtime, area, &unit);
   if (translation->way && !kept->is_checked) {
