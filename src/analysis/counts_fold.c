@@ -105,6 +105,14 @@ static int take_cut(struct analysis_counts *counts, uint32_t space, uint64_t sta
   return block_count(counts, &piece, executed);
 }
 
+static int take_taken(struct analysis_counts *counts, const struct lb_trace_count *count)
+{
+  struct analysis_location from = analysis_names_locate(counts->names, count->space, count->from);
+  struct analysis_location to = analysis_names_target(counts->names, count);
+
+  return count->taken ? jump_count(counts, &from, &to, count->kind, false, count->taken) : 0;
+}
+
 /* A count of the reader: lb_trace_count_function. */
 static int take_count(void *context, const struct lb_trace_count *count)
 {
@@ -117,7 +125,7 @@ static int take_count(void *context, const struct lb_trace_count *count)
   if (count->executed && count->start <= count->from)
     r = block_count(counts, &piece, count->executed);
   if (r >= 0)
-    r = jump_count_linear(counts, count->space, count->from, count->to, count->kind, false, count->taken);
+    r = take_taken(counts, count);
   if (r >= 0)
     r = jump_count_linear(counts, count->space, count->from, count->from + count->length, count->kind, true,
                           count->passed);

@@ -87,6 +87,16 @@ struct analysis_location analysis_names_locate(struct analysis_names *names, uin
   return location;
 }
 
+/* Processes may share the translation of a file's code. The code in no file that it calls is that of each process. */
+struct analysis_location analysis_names_target(struct analysis_names *names, const struct lb_trace_count *count)
+{
+  struct analysis_location location = analysis_names_locate(names, count->space, count->to);
+
+  if (location.file == ANALYSIS_NO_FILE && trace_count_target(count) != count->space)
+    location = analysis_names_locate(names, trace_count_target(count), count->to);
+  return location;
+}
+
 static const struct names_file *location_file(const struct analysis_names *names,
                                               const struct analysis_location *location)
 {

@@ -56,6 +56,9 @@ bool analysis_names_displaces(struct analysis_names *names, const struct lb_trac
 /* The location of a linear address, with the mappings as they are now. */
 struct analysis_location analysis_names_locate(struct analysis_names *names, uint32_t space, uint64_t address);
 
+/* The location of the target of a count that lb_trace_reader_counts gives. */
+struct analysis_location analysis_names_target(struct analysis_names *names, const struct lb_trace_count *count);
+
 /* The symbol there. Returns as analysis_names_find; with ANALYSIS_NO_FILE, false. Works for code that is not mapped any
  * more, too. */
 bool analysis_names_symbol(struct analysis_names *names, const struct analysis_location *location,

@@ -164,7 +164,9 @@ struct starts_reading {
   struct seen seen[SEEN];
 };
 
-static int branch_take(struct starts_reading *reading, uint32_t space, uint64_t from, uint64_t to, unsigned kind)
+/* `count` is where the branch is from, if it was counted; else NULL. */
+static int branch_take(struct starts_reading *reading, uint32_t space, uint64_t from, uint64_t to, unsigned kind,
+                       const struct lb_trace_count *count)
 {
   uint64_t hash = (from ^ to << 1 ^ (uint64_t)space << 40) * UINT64_C(0x9E3779B97F4A7C15);
   struct seen *seen = &reading->seen[hash >> 52];
@@ -175,14 +177,14 @@ static int branch_take(struct starts_reading *reading, uint32_t space, uint64_t 
     return 0;
   *seen = (struct seen){from, to, space, generation};
   one = analysis_names_locate(reading->names, space, from);
-  other = analysis_names_locate(reading->names, space, to);
+  other = count ? analysis_names_target(reading->names, count) : analysis_names_locate(reading->names, space, to);
   return analysis_starts_jump(reading->names, &one, &other, kind);
 }
 
 static int count_take(void *context, const struct lb_trace_count *count)
 {
   int r = count->taken && kind_enters(count->kind)
-            ? branch_take(context, count->space, count->from, count->to, count->kind)
+            ? branch_take(context, count->space, count->from, count->to, count->kind, count)
             : 0;
 
   return r < 0 ? r : 0;
@@ -196,7 +198,7 @@ static int branches_take(struct starts_reading *reading, const struct lb_trace_b
     const struct lb_branch *branch = &batch->branches[i];
 
     if (kind_enters(branch->kind) &&
-        branch_take(reading, space, analysis_from(branch), analysis_to(branch), branch->kind) < 0)
+        branch_take(reading, space, analysis_from(branch), analysis_to(branch), branch->kind, NULL) < 0)
       return -ENOMEM;
   }
   return 0;

@@ -226,24 +226,45 @@ static void count_branch(struct lb_trace_count *count, const struct reader_step 
     count->passed = count->executed - count->taken;
 }
 
+/* A count as it is given: the public struct, and what does not fit into it. */
+struct count_given {
+  struct lb_trace_count count;
+  uint32_t target; /* space of `to` */
+};
+
+uint32_t trace_count_target(const struct lb_trace_count *count)
+{
+  return ((const struct count_given *)(const void *)count)->target; /* the first member: they have the same address */
+}
+
+/* The address space of the path that follows a step; that of its own path, if it is not known. */
+static uint32_t step_target(const struct lb_trace_reader *reader, const struct reader_step *step, uint32_t space)
+{
+  const struct reader_step *next = step->next && step->next < reader->step_count ? &reader->steps[step->next] : NULL;
+
+  return next && next->flags & LB_STEP_HEAD && next->from == step->to ? (uint32_t)next->to : space;
+}
+
 /* Gives the counts of a path and sets them to zero. Steps that were never reached are left out. */
 static int path_give(struct lb_trace_reader *reader, uint32_t number, lb_trace_count_function *function, void *context)
 {
   const struct reader_step *head = &reader->steps[number];
   struct count_step *counts = &reader->counts.steps[number];
-  struct lb_trace_count count = {.space = (uint32_t)head->to, .start = head->from};
+  struct count_given given = {.count = {.space = (uint32_t)head->to, .start = head->from}};
+  struct lb_trace_count *count = &given.count;
   int r = 0;
 
   for (unsigned i = 1; i <= head->count; i++)
-    count.executed += counts[i].left;
-  for (unsigned i = 1; i <= head->count && count.executed; i++) {
+    count->executed += counts[i].left;
+  for (unsigned i = 1; i <= head->count && count->executed; i++) {
     const struct reader_step *step = &head[i];
 
-    count_branch(&count, step, counts[i].left);
+    count_branch(count, step, counts[i].left);
+    given.target = step_target(reader, step, count->space);
     if (r >= 0)
-      r = function(context, &count);
-    count.executed -= counts[i].left;
-    count.start = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
+      r = function(context, count);
+    count->executed -= counts[i].left;
+    count->start = step->flags & LB_STEP_FOLLOW ? step->to : step->from + step->length;
     counts[i].left = 0;
   }
   return r;
@@ -256,20 +277,22 @@ static int pairs_give(struct lb_trace_reader *reader, lb_trace_count_function *f
   for (size_t i = 0; i < pairs->capacity; i++) {
     const struct count_pair *pair = &pairs->pairs[i];
     const struct reader_step *step = &reader->steps[pair->key >> 32];
-    struct lb_trace_count count;
+    const struct reader_step *head = &reader->steps[(uint32_t)pair->key];
+    struct count_given given;
     int r;
 
     if (!pair->count)
       continue;
-    count = (struct lb_trace_count){
-      .space = (uint32_t)reader->steps[step->head].to,
-      .from = step->from,
-      .length = step->length,
-      .kind = step->small[0],
-      .to = reader->steps[(uint32_t)pair->key].from,
-      .taken = pair->count,
+    given = (struct count_given){
+      .count = {.space = (uint32_t)reader->steps[step->head].to,
+                .from = step->from,
+                .length = step->length,
+                .kind = step->small[0],
+                .to = head->from,
+                .taken = pair->count},
+      .target = (uint32_t)head->to,
     };
-    r = function(context, &count);
+    r = function(context, &given.count);
     if (r < 0)
       return r;
   }

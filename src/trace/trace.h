@@ -67,6 +67,10 @@ void trace_reader_want_names(struct lb_trace_reader *reader);
 /* The names of a record, or NULL for a record of another type. They are valid until the next call on the reader. */
 const struct trace_names *trace_record_names(const struct lb_trace_record *record);
 
+/* The address space of `to` of a count that lb_trace_reader_counts gives. It differs from that of `from` where several
+ * processes share the translation of a file's code, and each of them goes on from it to code of its own. */
+uint32_t trace_count_target(const struct lb_trace_count *count);
+
 /* The loss by damage so far: branches that are known to be missing, and bytes that could not be read. Each is counted
  * once, however often the trace was read. */
 void trace_reader_lost(const struct lb_trace_reader *reader, uint64_t *ret_branches, uint64_t *ret_bytes);
