@@ -210,12 +210,16 @@ static bool name_has_code(const struct drain_jit *jit, const struct drain_name *
   const struct drain_extent *changed = &jit->drain->code.changed, *added = &jit->drain->code.added;
   uint64_t first = note->start > name->start ? note->start : name->start;
   uint64_t end = note->start + note->length < name->end ? note->start + note->length : name->end;
+  const struct drain_name *before;
 
   if (!extent_is_in(changed, name) && !extent_is_in(added, name))
     return false;
   if (name->code)
     return first < end && !memcmp(name->code + (first - name->start), bytes + (first - note->start), end - first);
-  return extent_is_in(changed, name) || (added->first <= name->start && name->start < added->end);
+  if (extent_is_in(changed, name))
+    return true;
+  before = name_at(jit, name->start); /* execution begins in the middle of the older function */
+  return note->start == name->start && added->first == name->start && before && before->start != name->start;
 }
 
 /* The names that wait for this code become valid: of those that overlap each other, the first. */
