@@ -13,6 +13,7 @@
 #include "analysis/extent.h"
 #include "analysis/streams.h"
 #include "symbol/symbol.h"
+#include "trace/trace.h"
 
 #define ANSWERS (1u << 13)
 #define INSTRUCTION_MAX 15u /* bytes */
@@ -108,7 +109,7 @@ static void answers_forget(struct analysis_filter *filter)
 
 int analysis_filter_record(struct analysis_filter *filter, const struct lb_trace_record *record)
 {
-  if (record->type == LB_TRACE_MODULE)
+  if (record->type == LB_TRACE_MODULE || trace_record_names(record))
     answers_forget(filter);
   return record->type == LB_TRACE_STREAM ? stream_list_describe(&filter->streams, &record->stream) : 0;
 }

@@ -12,6 +12,7 @@
 
 #include "analysis/extent.h"
 #include "base/base.h"
+#include "trace/trace.h"
 
 #define META_MAX_SIZE 4096u
 #define GENERATION_MAX 0xFFFFFFu
@@ -230,11 +231,24 @@ static int summary_meta(struct analysis_summary *summary, const struct lb_trace_
 
 /* ---- counts of the reader ---- */
 
+/* A process that goes on from shared code to code of its own has the shared code in its own address space, too. */
+static uint32_t count_space(const struct analysis_summary *summary, const struct lb_trace_count *count)
+{
+  uint32_t target = trace_count_target(count);
+  bool is_own = target != count->space && summary->names &&
+                analysis_names_locate(summary->names, count->space, count->to).file == ANALYSIS_NO_FILE;
+
+  return is_own ? target : count->space;
+}
+
 static int count_take(void *context, const struct lb_trace_count *count)
 {
   struct analysis_summary *summary = context;
-  struct edge wanted = {
-    .from = count->from, .to = count->to, .count = count->taken, .space = count->space, .kind = count->kind};
+  struct edge wanted = {.from = count->from,
+                        .to = count->to,
+                        .count = count->taken,
+                        .space = count_space(summary, count),
+                        .kind = count->kind};
 
   summary->totals.kinds[count->kind] += count->taken;
   return count->taken ? edge_add(summary, &wanted) : 0;
@@ -274,6 +288,7 @@ static int summary_counted(struct analysis_summary *summary, const struct lb_tra
 
 /* ---- all records ---- */
 
+/* A module, or names of code that is in none. */
 static int summary_module(struct analysis_summary *summary, const struct lb_trace_record *record)
 {
   int r = summary->names && analysis_names_displaces(summary->names, record) ? counts_fetch(summary) : 0;
@@ -281,13 +296,15 @@ static int summary_module(struct analysis_summary *summary, const struct lb_trac
   summary_change(summary);
   if (r >= 0 && summary->filter)
     r = analysis_filter_record(summary->filter, record);
-  return r < 0 || !summary->names ? r : analysis_names_module(summary->names, &record->module);
+  return r < 0 || !summary->names ? r : analysis_names_record(summary->names, record);
 }
 
 int analysis_summary_record(struct analysis_summary *summary, const struct lb_trace_record *record)
 {
   if (!summary->edges.capacity && edge_table_make_room(&summary->edges, edge_fold, summary) < 0)
     return -ENOMEM;
+  if (trace_record_names(record))
+    return summary_module(summary, record);
   switch (record->type) {
   case LB_TRACE_META:
     return summary_meta(summary, &record->meta);

@@ -116,6 +116,10 @@ struct drain_jit;
 int drain_jit_code(struct process_drain *drain, const struct process_note *note, const uint8_t *bytes,
                    enum code_news news);
 
+/* A thread of a process that was running before was found: its program may have named code by now. Returns 0 or
+ * negative. */
+int drain_jit_attach(struct process_drain *drain, uint32_t space);
+
 /* A space has mapped a part of a file. */
 void drain_jit_module(struct process_drain *drain, uint32_t space, const char *path, uint64_t start, uint64_t offset);
 

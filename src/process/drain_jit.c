@@ -218,8 +218,11 @@ static bool name_has_code(const struct drain_jit *jit, const struct drain_name *
     return first < end && !memcmp(name->code + (first - name->start), bytes + (first - note->start), end - first);
   if (extent_is_in(changed, name))
     return true;
-  before = name_at(jit, name->start); /* execution begins in the middle of the older function */
-  return note->start == name->start && added->first == name->start && before && before->start != name->start;
+  /* The older function never ran from its start. Execution begins now in the middle of it, or at a start whose new name
+   * came much later than the old one. */
+  before = name_at(jit, name->start);
+  return note->start == name->start && added->first == name->start && before &&
+         (before->start != name->start || name->read - before->read > LOOK_SECONDS);
 }
 
 /* The names that wait for this code become valid: of those that overlap each other, the first. */
@@ -356,6 +359,13 @@ int drain_jit_code(struct process_drain *drain, const struct process_note *note,
   else if (news == CODE_CHANGED || drain->now - jit->looked > QUICK_SECONDS)
     r = jit_read(jit, false);
   return r < 0 || !jit ? r : waiting_match(jit, note, bytes);
+}
+
+int drain_jit_attach(struct process_drain *drain, uint32_t space)
+{
+  struct drain_jit *jit = jit_find(drain, space);
+
+  return jit || !drain->process->attachment ? 0 : jit_begin(drain, space, &jit);
 }
 
 void drain_jit_module(struct process_drain *drain, uint32_t space, const char *path, uint64_t start, uint64_t offset)

@@ -213,7 +213,9 @@ static int slot_open_one(struct process_drain *drain, uint32_t number)
     return 0;
   drain_thread_begins(drain, slot, __atomic_load_n(&page->creator, __ATOMIC_RELAXED));
   drain_title_begins(slot);
-  r = past_take(drain, number);
+  r = drain_jit_attach(drain, slot->space);
+  if (r >= 0)
+    r = past_take(drain, number);
   if (r >= 0)
     r = stream_new(drain, page, slot);
   return r >= 0 && drain->windows ? window_begin(drain, number) : r;

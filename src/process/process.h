@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "process/jit.h" /* IWYU pragma: export */
 #include "process/store.h"
 
 struct lb_branch;
@@ -305,6 +306,13 @@ bool process_spaces_find(struct process_spaces *spaces, uint32_t space, uint32_t
  * most `size`. */
 size_t process_spaces_code(struct process_spaces *spaces, uint32_t space, uint32_t step, uint64_t address,
                            uint8_t *bytes, size_t size);
+
+/* The modules of an address space as it is now, from 0 on. Returns false past the last. */
+bool process_spaces_module(struct process_spaces *spaces, uint32_t space, size_t number,
+                           struct process_module *ret_module);
+
+/* The system's number of the process of an address space; 0: not known. */
+uint32_t process_spaces_process(const struct process_spaces *spaces, uint32_t space);
 
 /* Path of the program that an address space was made for; "" if it is not known. Good as long as the spaces. */
 const char *process_spaces_program(struct process_spaces *spaces, uint32_t space);

@@ -50,7 +50,8 @@ struct space {
 /* A NOTE_SPACE. */
 struct birth {
   uint32_t number, parent;
-  uint64_t offset; /* of the note; the space begins here */
+  uint32_t process; /* 0: not known */
+  uint64_t offset;  /* of the note; the space begins here */
   const char *path;
 };
 
@@ -281,7 +282,7 @@ static int births_read(struct process_spaces *spaces)
     if (!added)
       return -ENOMEM;
     uint32_t parent = note.end <= UINT32_MAX ? (uint32_t)note.end : 0;
-    *added = (struct birth){note.space, parent, at, path};
+    *added = (struct birth){note.space, parent, (uint32_t)note.start, at, path};
   }
   return 0;
 }
@@ -413,6 +414,28 @@ size_t process_spaces_code(struct process_spaces *spaces, uint32_t space, uint32
     size = (size_t)(code->end - address);
   memcpy(bytes, code->bytes + (address - code->start), size);
   return size;
+}
+
+bool process_spaces_module(struct process_spaces *spaces, uint32_t space, size_t number,
+                           struct process_module *ret_module)
+{
+  const struct space *found = space_get(spaces, space);
+
+  for (size_t i = 0; found && i < found->piece_count; i++)
+    if (found->pieces[i].until == PROCESS_NOW && !number--) {
+      const struct piece *piece = &found->pieces[i];
+
+      *ret_module = (struct process_module){piece->start, piece->end, piece->offset, piece->path};
+      return true;
+    }
+  return false;
+}
+
+uint32_t process_spaces_process(const struct process_spaces *spaces, uint32_t space)
+{
+  const struct birth *birth = birth_find(spaces, space, UINT64_MAX);
+
+  return birth ? birth->process : 0;
 }
 
 const char *process_spaces_program(struct process_spaces *spaces, uint32_t space)

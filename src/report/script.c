@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "report/script_lines.h"
+#include "trace/trace.h"
 
 int report_script_new(const struct report_script_options *options, struct report_script **ret_script)
 {
@@ -302,7 +303,7 @@ static bool is_wanted(const struct report_script *script, uint32_t stream)
 static bool is_told(const struct report_script *script, const struct lb_trace_record *record)
 {
   return record->type == LB_TRACE_STREAM || record->type == LB_TRACE_MODULE || record->type == LB_TRACE_META ||
-         (record->type == LB_TRACE_CODE && script->options.code);
+         trace_record_names(record) || (record->type == LB_TRACE_CODE && script->options.code);
 }
 
 /* Passes the information of a record about streams, modules and code to everything that needs it. */

@@ -10,6 +10,7 @@
 
 #include "base/base.h"
 #include "session/run.h"
+#include "session/run_jit.h"
 #include "symbol/symbol.h"
 
 #define CODE_SIZE 15 /* bytes of an instruction */
@@ -37,6 +38,7 @@ struct run_names {
   size_t count, capacity;
   struct names_place *places;
   struct analysis_places functions;
+  struct run_jit jit;
   bool has_asked, has_symbol;
 };
 
@@ -111,6 +113,8 @@ static bool place_find(void *data, uint32_t space, uint32_t mark, uint64_t addre
 
     place->is_used = true;
     place->is_known = file && symbol_space_find(file, offset, true, &place->place);
+    if (!place->is_known)
+      place->is_known = run_jit_find(&names->jit, names->spaces, space, address, &place->place);
     if (place->is_known)
       place_demangle(names, &place->place);
   }
@@ -192,6 +196,7 @@ void run_names_free(struct run_names *names)
   free(names->files);
   symbol_demangler_free(names->demangler);
   symbol_cache_free(names->cache);
+  run_jit_done(&names->jit);
   process_spaces_free(names->spaces);
   free(names->places);
   free(names);
