@@ -5,6 +5,7 @@
  * read as it stands. Anything else is a list of chunks (type, flags, size in two bytes, contents) that get heads with
  * the right checksums first, since no mutation would guess those.
  */
+#include <errno.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +14,32 @@
 #include "lastbranch/trace.h"
 #include "report/report.h"
 #include "trace/format.h"
+#include "trace/trace.h"
 
 #define RECORDS_MAX 2000u /* a few bytes can stand for millions of branches */
 #define CHUNKS_MAX 64u
 #define WORK_MAX (1u << 18) /* instructions that are decoded: an input of some hundred bytes names millions */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* No file is there. Names of code in no file are taken only where symbols are wanted. */
+static int file_open(void *data, const char *name, const void **ret_bytes, size_t *ret_size)
+{
+  (void)data;
+  (void)name;
+  (void)ret_bytes;
+  (void)ret_size;
+  return -ENOENT;
+}
+
+static void file_warn(void *data, const char *name, const char *why)
+{
+  (void)data;
+  if (!*name || !*why)
+    abort();
+}
+
+static const struct analysis_files files = {.open = file_open, .warn = file_warn};
 
 static volatile uint64_t sink; /* so that every byte that comes out is read */
 
@@ -95,7 +116,7 @@ static void readers_init(struct readers *readers, bool is_json)
   struct report_script_options options = {.is_json = is_json, .stream = LB_TRACE_ALL, .limit = UINT64_MAX};
 
   *readers = (struct readers){0};
-  if (analysis_names_new(NULL, &readers->names) < 0)
+  if (analysis_names_new(&files, &readers->names) < 0)
     abort();
   options.names = readers->names;
   if (report_script_new(&options, &readers->script) < 0 || analysis_summary_new(readers->names, &readers->summary) < 0)
@@ -157,7 +178,7 @@ static void counts_read(struct lb_trace_reader *reader, uint32_t stream)
   struct lb_trace_record record;
   size_t count;
 
-  if (analysis_names_new(NULL, &names) < 0 || analysis_code_new(names, &code) < 0 ||
+  if (analysis_names_new(&files, &names) < 0 || analysis_code_new(names, &code) < 0 ||
       analysis_counts_new(names, code, &counts) < 0)
     abort();
   analysis_code_allow(code, WORK_MAX);
@@ -195,7 +216,7 @@ static void calls_read(struct lb_trace_reader *reader)
   struct lb_trace_record record;
   int64_t open = 0;
 
-  if (analysis_names_new(NULL, &names) < 0 || analysis_code_new(names, &code) < 0 ||
+  if (analysis_names_new(&files, &names) < 0 || analysis_code_new(names, &code) < 0 ||
       analysis_calls_new(names, code, call_check, &open, &calls) < 0)
     abort();
   analysis_code_allow(code, WORK_MAX);
@@ -217,6 +238,7 @@ static void trace_read(const uint8_t *bytes, size_t size)
 
   if (lb_trace_reader_open_bytes(bytes, size, &reader) < 0)
     return;
+  trace_reader_want_names(reader);
   readers_init(&readers, size & 1);
   records_read(reader, &readers);
   readers_done(&readers);
