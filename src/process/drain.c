@@ -71,6 +71,16 @@ int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step)
   return r;
 }
 
+int drain_settle_code(struct process_drain *drain, uint32_t space, uint32_t step)
+{
+  int r;
+
+  drain->is_code_changing = true;
+  r = drain_settle(drain, space, step);
+  drain->is_code_changing = false;
+  return r;
+}
+
 /* Remembers how far all logs have been written. Entries that are logged later are not taken in this round. */
 static void slots_look(struct process_drain *drain, bool is_whole)
 {

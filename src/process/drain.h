@@ -195,8 +195,9 @@ struct process_drain {
   double titles_looked; /* time of the last look for titles */
   bool is_flushed;
   bool is_out_of_streams;
-  uint64_t entry_count; /* that were given to the trace */
-  double waited;        /* seconds that threads which have ended waited for the drain */
+  bool is_code_changing; /* entries are taken because code has changed */
+  uint64_t entry_count;  /* that were given to the trace */
+  double waited;         /* seconds that threads which have ended waited for the drain */
 
   struct drain_window *windows; /* NULL: all entries are wanted. Nothing is read twice then */
   struct drain_slot slots[PROCESS_THREADS];
@@ -312,6 +313,9 @@ int drain_limit_reached(struct process_drain *drain);
 /* Gives the entries to the trace that the threads of a space logged before there were `step` steps. Returns 0 or the
  * drain's error. */
 int drain_settle(struct process_drain *drain, uint32_t space, uint32_t step);
+
+/* The same before code changes: a branch to the changed code comes after the change. */
+int drain_settle_code(struct process_drain *drain, uint32_t space, uint32_t step);
 
 /* drain_note.c. Takes the notes that are there. Returns 1; 0: one note is not complete yet, or there are more than can
  * be taken at a time; or negative. */

@@ -243,7 +243,7 @@ static int waiting_match(struct drain_jit *jit, const struct process_note *note,
       continue;
     }
     if (!is_settled)
-      r = drain_settle(jit->drain, jit->space, note->step);
+      r = drain_settle_code(jit->drain, jit->space, note->step);
     is_settled = true;
     if (r >= 0)
       r = waiting_begin(jit, i);

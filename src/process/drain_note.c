@@ -180,7 +180,7 @@ static int note_code(struct process_drain *drain, const struct process_note *not
   memcpy(copy, bytes, note->length);
   news = drain_code_take(drain, note->space, note->start, copy, note->length);
   if (news == CODE_CHANGED)
-    r = drain_settle(drain, note->space, note->step);
+    r = drain_settle_code(drain, note->space, note->step);
   if (r >= 0 && news != CODE_KNOWN)
     r = drain_jit_code(drain, note, copy, news);
   if (r >= 0 && news != CODE_KNOWN)

@@ -282,8 +282,8 @@ static void part_return(struct process_drain *drain, uint32_t number)
 }
 
 /* Copies entries, some at a time, until one names step `step` or a later one. Returns the number of entries before it.
- * If that entry enters a path that took the place of a stale one, the entry before it is the branch to the stale path,
- * and belongs to the new one, too. */
+ * When code has changed and that entry enters a path that took the place of a stale one, the entry before it is the
+ * branch to the stale path, and belongs to the new one, too. */
 static uint32_t entries_copy(struct process_drain *drain, const uint32_t *entries, uint32_t count, uint32_t step)
 {
   enum { BLOCK = 4096 };
@@ -299,7 +299,7 @@ static uint32_t entries_copy(struct process_drain *drain, const uint32_t *entrie
       at += 1 + LB_ENTRY_EVENT_WORDS;
       last = at;
     } else if ((drain->entries[at] & ~LB_ENTRY_ENTER) >= step) {
-      return drain->entries[at] & LB_ENTRY_ENTER ? last : at;
+      return drain->is_code_changing && drain->entries[at] & LB_ENTRY_ENTER ? last : at;
     } else {
       last = at++;
     }

@@ -211,8 +211,8 @@ static bool section_search(int fd, const Elf64_Ehdr *head, const Elf64_Shdr *tab
 
 bool jit_elf_descriptor(int fd, uint64_t offset, uint64_t *ret_address, uint64_t *ret_linked)
 {
-  bool is_found = false;
   Elf64_Ehdr head;
+  bool is_found = false;
 
   if (!file_read(fd, 0, &head, sizeof(head)) || !head_is_good(&head))
     return false;
