@@ -288,6 +288,16 @@ static void jit_free(struct drain_jit *jit)
   free(jit);
 }
 
+/* A page has the number of the process as it sees itself. A process that lbr has attached to may be in a namespace of
+ * its own. */
+static uint32_t process_outside(const struct process *process, uint32_t number)
+{
+  for (size_t i = 0; i < process->attached_count; i++)
+    if (process_jit_number((uint32_t)process->attached[i]) == number)
+      return (uint32_t)process->attached[i];
+  return number;
+}
+
 /* The process of a space; 0: not known. */
 static uint32_t space_process(const struct process_drain *drain, uint32_t space)
 {
@@ -298,7 +308,7 @@ static uint32_t space_process(const struct process_drain *drain, uint32_t space)
 
     if (__atomic_load_n(&page->status, __ATOMIC_ACQUIRE) != THREAD_FREE &&
         __atomic_load_n(&page->space, __ATOMIC_RELAXED) == space)
-      return __atomic_load_n(&page->process, __ATOMIC_RELAXED);
+      return process_outside(drain->process, __atomic_load_n(&page->process, __ATOMIC_RELAXED));
   }
   return 0;
 }

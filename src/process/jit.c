@@ -73,8 +73,8 @@ static bool proc_read(uint32_t process, const char *name, char *text, size_t siz
   return got > 0;
 }
 
-/* The number of the process in its own namespace: the last one of the line. */
-static uint32_t process_number(uint32_t process)
+/* The last one of the line is that of the innermost namespace. */
+uint32_t process_jit_number(uint32_t process)
 {
   char text[4096], *line, *word, *rest = NULL;
   unsigned long number = process;
@@ -122,7 +122,7 @@ int process_jit_new(uint32_t process, struct process_jit **ret_jit)
   if (!jit)
     return -ENOMEM;
   jit->process = process;
-  jit->number = process_number(process);
+  jit->number = process_jit_number(process);
   jit->since = process_since(process);
   if (!jit->since) /* it has ended; what we record began after us */
     jit->since = process_since((uint32_t)getpid());
