@@ -12,6 +12,7 @@
 
 #include "process/drain.h"
 #include "process/jit.h"
+#include "process/target.h"
 
 enum {
   JITS_MOST = 256,       /* spaces that make code at a time */
@@ -293,7 +294,7 @@ static void jit_free(struct drain_jit *jit)
 static uint32_t process_outside(const struct process *process, uint32_t number)
 {
   for (size_t i = 0; i < process->attached_count; i++)
-    if (process_jit_number((uint32_t)process->attached[i]) == number)
+    if ((uint32_t)target_inner_number(process->attached[i]) == number)
       return (uint32_t)process->attached[i];
   return number;
 }

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/base.h"
+#include "process/target.h"
 
 enum {
   DUMPS_MOST = 4,
@@ -73,24 +74,6 @@ static bool proc_read(uint32_t process, const char *name, char *text, size_t siz
   return got > 0;
 }
 
-/* The last one of the line is that of the innermost namespace. */
-uint32_t process_jit_number(uint32_t process)
-{
-  char text[4096], *line, *word, *rest = NULL;
-  unsigned long number = process;
-
-  if (!proc_read(process, "status", text, sizeof(text)))
-    return process;
-  line = strstr(text, "\nNSpid:");
-  if (!line)
-    return process;
-  line += strlen("\nNSpid:");
-  line[strcspn(line, "\n")] = 0;
-  for (word = strtok_r(line, "\t ", &rest); word; word = strtok_r(NULL, "\t ", &rest))
-    number = strtoul(word, NULL, 10);
-  return (uint32_t)number;
-}
-
 /* The second field of the line is the name, in parentheses, and may hold anything. */
 static int64_t process_since(uint32_t process)
 {
@@ -122,7 +105,7 @@ int process_jit_new(uint32_t process, struct process_jit **ret_jit)
   if (!jit)
     return -ENOMEM;
   jit->process = process;
-  jit->number = process_jit_number(process);
+  jit->number = (uint32_t)target_inner_number((int)process);
   jit->since = process_since(process);
   if (!jit->since) /* it has ended; what we record began after us */
     jit->since = process_since((uint32_t)getpid());

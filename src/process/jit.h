@@ -91,9 +91,6 @@ void jit_gdb_done(struct jit_gdb *gdb);
 
 struct process_jit;
 
-/* The number of a process as it sees itself; the same number if that cannot be read. */
-uint32_t process_jit_number(uint32_t process);
-
 /* Begins to read the names of a process, which is alive or has just ended. Nothing is opened yet that is not there.
  * Returns 0 or -ENOMEM. */
 int process_jit_new(uint32_t process, struct process_jit **ret_jit);

@@ -7,6 +7,7 @@ import select
 import signal
 import struct
 import subprocess
+import tempfile
 import time
 
 PATIENCE = 60
@@ -310,3 +311,20 @@ def branches(lbr, trace):
     if done.returncode:
         raise ValueError(f"lbr script: status {done.returncode}: {done.stderr.decode()}")
     return done.stdout
+
+
+# ---- a test program ----
+
+
+def run(functions, names):
+    """Runs the functions test_NAME among these, or those with the given names, in a folder of their own. Returns a status."""
+    tests = {name[5:]: function for name, function in list(functions.items()) if name.startswith("test_")}
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        os.chdir(folder)
+        try:
+            for name in names or tests:
+                tests[name]()
+        finally:
+            end_all()
+    return int(failures > 0)

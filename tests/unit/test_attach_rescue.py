@@ -7,7 +7,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 
 import attach_rig as rig
 import test_attach as attach
@@ -307,20 +306,5 @@ def test_fake():
         program.kill()
 
 
-TESTS = {name[5:]: function for name, function in list(globals().items()) if name.startswith("test_")}
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o777)
-        os.chdir(folder)
-        try:
-            for name in sys.argv[4:] or TESTS:
-                TESTS[name]()
-        finally:
-            rig.end_all()
-    return int(rig.failures > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rig.run(globals(), sys.argv[4:]))

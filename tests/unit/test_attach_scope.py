@@ -9,7 +9,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 
 import attach_rig as rig
@@ -324,20 +323,5 @@ def test_filter_later():
         program.end()
 
 
-TESTS = {name[5:]: function for name, function in list(globals().items()) if name.startswith("test_")}
-
-
-def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o777)
-        os.chdir(folder)
-        try:
-            for name in sys.argv[3:] or TESTS:
-                TESTS[name]()
-        finally:
-            rig.end_all()
-    return int(rig.failures > 0)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rig.run(globals(), sys.argv[3:]))

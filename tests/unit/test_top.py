@@ -14,7 +14,6 @@ import signal
 import struct
 import subprocess
 import sys
-import tempfile
 
 import attach_rig as rig
 from attach_rig import PATIENCE, Lbr, Program, skip, totals, until, verdict
@@ -348,21 +347,7 @@ def test_forged():
         verdict(f"forged memory: a wrong {name} is no recording", is_nothing(run) if IS_ALONE else process not in run.stdout, run)
 
 
-TESTS = {name[5:]: function for name, function in list(globals().items()) if name.startswith("test_")}
-
-
-def main():
+if __name__ == "__main__":
     if not IS_ALONE:
         namespace_enter()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chdir(folder)
-        try:
-            for name in sys.argv[3:] or TESTS:
-                TESTS[name]()
-        finally:
-            rig.end_all()
-    return int(rig.failures > 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(rig.run(globals(), sys.argv[3:]))
