@@ -135,7 +135,7 @@ static int filters_check(struct attaching *attaching)
   int r = 0;
 
   if (!tracees->can_suspend)
-    return 0; /* target_check has found that there is none */
+    return target_check_filter(tracees->process, false);
   filter->has_wrgsbase = has_wrgsbase();
   for (size_t i = 0; i < tracees->count; i++)
     filter->has_rseq |= !tracees->list[i].is_gone && attach_has_rseq(&tracees->list[i]);

@@ -362,26 +362,37 @@ static int check_maps(int process)
   return is_occupied ? refuse(process, "it uses the addresses that the recorder needs") : 0;
 }
 
-enum { SECCOMP_STRICT = 1 };
-
 /* The seccomp mode of the process: that of its first thread, or of another one that has one. */
-static int filter_of(int process, const struct status *status)
+static int filter_of(int process)
 {
   char path[64];
   const struct dirent *entry;
-  int mode = status->seccomp;
+  int mode = 0;
 
   snprintf(path, sizeof(path), "/proc/%d/task", process);
-  DIR *folder = mode ? NULL : opendir(path);
+  DIR *folder = opendir(path);
   while (folder && !mode && (entry = readdir(folder))) {
     struct status thread;
+    int number = (int)strtol(entry->d_name, NULL, 10);
 
-    if (strtol(entry->d_name, NULL, 10) > 0 && status_read((int)strtol(entry->d_name, NULL, 10), &thread) >= 0)
+    if (number > 0 && status_read(number, &thread) >= 0)
       mode = thread.seccomp;
   }
   if (folder)
     closedir(folder);
   return mode;
+}
+
+int target_check_filter(int process, bool can_suspend)
+{
+  enum { STRICT = 1 };
+  int mode = filter_of(process);
+
+  if (mode == STRICT)
+    return refuse(process, "a thread may only read, write and end (seccomp), which is too little for the recorder");
+  if (mode && !can_suspend)
+    return refuse(process, "it has a filter of system calls (seccomp), which only root can read and suspend: use sudo");
+  return 0;
 }
 
 int target_check(int process)
@@ -394,7 +405,7 @@ int target_check(int process)
     return r;
   }
   if (status.group != process) {
-    message("%d is a thread of process %d: give that number", process, status.group);
+    message("%d is a thread of process %d: give that number, or -t to record this thread alone", process, status.group);
     return -EINVAL;
   }
   if (process == getpid())
@@ -405,13 +416,10 @@ int target_check(int process)
     target_complain(process, -EPERM);
     return -EPERM;
   }
-  int filter = filter_of(process, &status);
-  if (filter == SECCOMP_STRICT)
-    return refuse(process, "a thread may only read, write and end (seccomp), which is too little for the recorder");
-  if (filter && !target_can_suspend())
-    return refuse(process, "it has a filter of system calls (seccomp), which only root can read and suspend: use sudo");
   if (status.has_shadow_stack)
     return refuse(process, "it has a shadow stack, which the recorder's code would not keep in step");
-  r = check_program(process);
+  r = target_check_filter(process, target_can_suspend());
+  if (r >= 0)
+    r = check_program(process);
   return r < 0 ? r : check_maps(process);
 }

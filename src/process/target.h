@@ -35,6 +35,9 @@ int target_parent(int process);
  * message that tells the reason and what to do. */
 int target_check(int process);
 
+/* Whether its seccomp filters, if it has any, are an obstacle. Returns 0, or -EINVAL after a message. */
+int target_check_filter(int process, bool can_suspend);
+
 /* The reason why ptrace(2) was refused with this error, as a message. */
 void target_complain(int process, int error);
 

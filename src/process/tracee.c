@@ -222,12 +222,24 @@ static struct tracee *tracee_add(struct tracees *tracees, int thread)
   return added;
 }
 
+static long seize_with(const struct tracees *tracees, int thread)
+{
+  const uintptr_t options = PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD;
+
+  return ptrace(PTRACE_SEIZE, thread, NULL,
+                (void *)(options | (tracees->can_suspend ? (uintptr_t)PTRACE_O_SUSPEND_SECCOMP : 0)));
+}
+
+/* EINVAL: the kernel was built without a way to suspend filters. */
 static int seize(struct tracees *tracees, int thread)
 {
-  const uintptr_t options = PTRACE_O_TRACECLONE | PTRACE_O_TRACESYSGOOD,
-                  suspending = tracees->can_suspend ? PTRACE_O_SUSPEND_SECCOMP : 0;
+  long r = seize_with(tracees, thread);
 
-  if (ptrace(PTRACE_SEIZE, thread, NULL, (void *)(options | suspending)) < 0)
+  if (r < 0 && errno == EINVAL && tracees->can_suspend) {
+    tracees->can_suspend = false;
+    r = seize_with(tracees, thread);
+  }
+  if (r < 0)
     return errno == ESRCH ? 0 : -errno; /* it has just ended */
   ptrace(PTRACE_INTERRUPT, thread, NULL, NULL);
   return tracee_add(tracees, thread) ? 1 : -ENOMEM;

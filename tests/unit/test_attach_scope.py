@@ -298,12 +298,31 @@ def test_filter_refused():
         program.kill()
 
 
+NOBODY = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"]
+
+
+def can_be_nobody():
+    return not os.geteuid() and not subprocess.run([*NOBODY, LBR, "--version"], stdout=subprocess.DEVNULL,
+                                                   stderr=subprocess.DEVNULL, check=False).returncode
+
+
+def test_filter_user():
+    """Only root can read filters."""
+    if not can_be_nobody():
+        return skip("a filter, as a user", "not root, or nobody may not execute lbr")
+    program = Program(*NOBODY, FILTERED, "container").ready()
+    answer = program.ask()
+    lbr = Lbr(*NOBODY, LBR, "record", "-o", "no.lbr", "-p", program.pid)
+    lbr.wait()
+    verdict("a filter, as a user: refused", lbr.status == 125 and "only root" in lbr.output, lbr.why())
+    verdict("a filter, as a user: it goes on", program.ask() == answer and program.end()[2] == 0)
+
+
 def test_filter_later():
     """The process sets a filter while it is recorded. Root's lbr goes on; without root, lbr leaves before that."""
     natively = filtered("none").ask()
-    for name, user in (("root", []), ("a user", ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups"])):
-        if user and (os.geteuid() or subprocess.run([*user, LBR, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                                                    check=False).returncode):
+    for name, user in (("root", []), ("a user", NOBODY)):
+        if user and not can_be_nobody():
             skip("a filter that is set later, as a user", "not root, or nobody may not execute lbr")
             continue
         program = Program(*user, FILTERED, "none").ready()
