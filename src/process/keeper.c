@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -20,6 +21,8 @@
 #include "base/base.h"
 #include "process/attachment.h"
 #include "process/process.h"
+
+enum { LOOK_MILLISECONDS = 5 };
 
 /* In memory that both share. */
 struct report {
@@ -81,17 +84,20 @@ static _Noreturn void keeper_work(struct keeper *keeper, struct process *process
 
 /* ---- in lbr ---- */
 
-/* Returns when the keeper has closed its end of the pipe, which it does by ending. */
+/* Returns when the keeper has closed its end of the pipe, which it does by ending. The wait function reads logs:
+ * threads of the processes may need that to go on, and to leave. */
 static void keeper_await(const struct keeper *keeper, tracee_wait_function *wait, void *data)
 {
   struct report *report = keeper->report;
+  struct pollfd input = {.fd = keeper->pipe, .events = POLLIN};
   char bytes[64];
-  ssize_t size;
 
-  while ((size = read(keeper->pipe, bytes, sizeof(bytes))) != 0) {
-    if (size < 0 && errno != EINTR)
+  for (;;) {
+    ssize_t size = poll(&input, 1, wait ? LOOK_MILLISECONDS : -1) > 0 ? read(keeper->pipe, bytes, sizeof(bytes)) : 1;
+
+    if (size == 0 || (size < 0 && errno != EINTR))
       return;
-    if (size > 0 && wait && !wait(data, report->thread, report->seconds))
+    if (wait && !wait(data, report->thread, report->seconds))
       __atomic_store_n(&report->is_given_up, true, __ATOMIC_RELEASE);
   }
 }

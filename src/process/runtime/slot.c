@@ -93,14 +93,14 @@ static void pages_bury(struct runtime *runtime, uint32_t numbering)
 }
 
 /* In mode PROCESS_ALL the parent frees pages once it has read their logs. Low pages are taken first; if there is none,
- * the thread waits, but not for ever. In the other mode the last logs must stay: pages that were never used are taken
- * first. */
+ * the thread waits, but not for ever, unless lbr has attached to the process, which must not fail because of that. In
+ * the other mode the last logs must stay: pages that were never used are taken first. */
 uint32_t slot_take(struct runtime *runtime, uint32_t numbering)
 {
-  enum { TRIES = 20000, MILLISECOND = 1000000 };
+  enum { TRIES = 20000, LOOK = 64, MILLISECOND = 1000000 };
   const int64_t time[2] = {0, MILLISECOND};
 
-  for (unsigned i = 0; i < TRIES; i++) {
+  for (unsigned i = 0; i < TRIES || runtime->options & PROCESS_ATTACHED; i++) {
     bool is_read = runtime->mode == PROCESS_ALL && !__atomic_load_n(&runtime->control->is_closed, __ATOMIC_RELAXED);
     uint32_t slot = is_read ? page_take_free(runtime) : page_take_new(runtime);
 
@@ -116,6 +116,8 @@ uint32_t slot_take(struct runtime *runtime, uint32_t numbering)
       break;
     runtime_ring(runtime);
     kernel_call(__NR_nanosleep, (uint64_t)time, 0, 0, 0, 0, 0);
+    if (i % LOOK == LOOK - 1 && runtime->has_thread)
+      log_look_for_parent(thread_self());
   }
   return THREAD_NO_SLOT;
 }
