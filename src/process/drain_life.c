@@ -56,14 +56,15 @@ static bool exec_is_awaited(struct process_drain *drain)
 /* ---- threads ---- */
 
 /* A thread without a creator is a new thread only if it is the very first. Otherwise its process has executed a new
- * program. */
+ * program. Of processes that lbr has attached to, the PID namespace is known, so that it need not look for the runtime
+ * in their mappings, which takes a millisecond. */
 void drain_thread_begins(struct process_drain *drain, struct drain_slot *slot, uint32_t creator)
 {
   bool is_new = creator || !drain->state.threads;
 
   exec_forget(drain, slot->process);
-  bool is_ours =
-    drain->windows ? drain->windows[slot - drain->slots].is_ours : process_is_ours(drain->process, slot->process);
+  bool is_ours = drain->windows ? drain->windows[slot - drain->slots].is_ours
+                                : process_is_attached(drain->process) || process_is_ours(drain->process, slot->process);
   const struct process_state *page = drain_page(drain, (uint32_t)(slot - drain->slots));
   bool has_own_numbers = page->numbering == 0, is_first = page->is_first || slot->process == slot->thread;
   slot->is_visible = is_ours && has_own_numbers && target_thread_state(slot->process, slot->thread) > 0;

@@ -123,6 +123,25 @@ void leave_or_fail(struct thread *thread, enum process_error error, uint64_t add
   leave_now(thread);
 }
 
+/* lbr cannot stop a thread that waits for its child of vfork. If lbr is about to leave, the thread leaves first and
+ * makes the call natively. lbr may also have given up. */
+void leave_before_wait(struct thread *thread)
+{
+  enum { TRIES = 2000, SYSCALL_SIZE = 2 };
+  const int64_t time[2] = {0, 1000000};
+  const struct runtime *runtime = thread->runtime;
+
+  if (!(runtime->options & PROCESS_ATTACHED) || runtime->is_confined)
+    return;
+  for (unsigned i = 0; i < TRIES && __atomic_load_n(&runtime->control->is_closing, __ATOMIC_ACQUIRE); i++) {
+    if (__atomic_load_n(&thread->wants_leave, __ATOMIC_ACQUIRE)) {
+      thread->state->rip -= SYSCALL_SIZE;
+      leave_now(thread);
+    }
+    kernel_call(__NR_nanosleep, (uint64_t)time, 0, 0, 0, 0, 0);
+  }
+}
+
 /* ---- the process ---- */
 
 /* lbr lets /proc/self/exe lead to the program again, when the runtime's image is not mapped any more. */

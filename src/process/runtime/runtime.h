@@ -214,6 +214,10 @@ _Noreturn void leave_now(struct thread *thread);
  * Any other ends with the error. */
 _Noreturn void leave_or_fail(struct thread *thread, enum process_error error, uint64_t address);
 
+/* Called before a system call during which lbr cannot stop the thread; state->rip is after it. Does not return if lbr
+ * leaves: the thread makes the call natively. */
+void leave_before_wait(struct thread *thread);
+
 /* Tells the parent that there is something to look at, if it is listening. log.c */
 void runtime_ring(const struct runtime *runtime);
 

@@ -191,6 +191,8 @@ static int64_t birth_copy(struct thread *thread, struct birth *birth)
 
 static int64_t birth_make(struct thread *thread, struct birth *birth)
 {
+  if (birth->flags & CLONE_VFORK && !thread->is_vfork)
+    leave_before_wait(thread);
   return birth->flags & CLONE_VM ? birth_share(thread, birth) : birth_copy(thread, birth);
 }
 
