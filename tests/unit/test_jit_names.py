@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """test_jit_names.py LBR PROGRAM [real]: names of code that is in no file. PROGRAM (tests/process/names.c) names its
 functions in each of the known ways, uses addresses again, and counts the calls of each: lbr must show the same numbers.
-With "real", programs of the distribution instead: names must be those of the perf map that the program wrote."""
+With "real", programs of the distribution instead: names must be those of the perf map or jitdump file that the program wrote."""
 import collections
 import json
 import os
 import re
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -151,7 +152,22 @@ def map_of(trace):
     return {name for _, _, name in entries}
 
 
-def real(name, wanted, *words):
+def dump_of(_):
+    """The names in the jitdump file of this folder: JIT_CODE_LOAD (0) has pid, tid, vma, address, size and index before its name."""
+    names = set()
+    for file in (file for file in os.listdir(".") if file.endswith(".dump")):
+        with open(file, "rb") as dump:
+            data = dump.read()
+        at = struct.unpack_from("<I", data, 8)[0]  # the size of the head
+        while at + 16 <= len(data):
+            kind, size = struct.unpack_from("<II", data, at)
+            if kind == 0:
+                names.add(data[at + 56:data.index(b"\0", at + 56)].decode(errors="replace"))
+            at += max(size, 16)
+    return names
+
+
+def real(name, wanted, *words, source=None):
     """`wanted` is in the name of the hottest function that was compiled."""
     if not shutil.which(words[0]):
         print(f"skip {name}: no {words[0]}")
@@ -161,7 +177,7 @@ def real(name, wanted, *words):
         verdict(name, False, result.stderr)
         return
     rows = [row for row in functions("t.lbr") if row["symbol"]]
-    names = map_of("t.lbr")
+    names = (source or map_of)("t.lbr")
     strange = [row["symbol"] for row in rows if row["symbol"] not in names]
     verdict(f"{name}: all names are in the map", rows and not strange, strange[:5])
     hottest = max(rows, key=lambda row: row["instructions"] or 0, default={"symbol": ""})
@@ -185,6 +201,7 @@ def programs():
     with open("hot.js", "w") as file:
         file.write(NODE)
     real("node", "hot.js", "node", "--perf-basic-prof", "hot.js")
+    real("node, jitdump", "hot.js", "node", "--perf-prof", "hot.js", source=dump_of)
     with open("Hot.java", "w") as file:
         file.write(JAVA)
     if not shutil.which("javac"):
