@@ -49,7 +49,7 @@ struct source {
 struct look {
   struct process_peek *peek;
   struct lb_trace_writer *writer;
-  bool is_first; /* all that the logs hold is wanted */
+  bool is_first; /* the first look: takes everything that is in the logs */
   size_t share;  /* of the entries, for each thread */
   size_t left;   /* of all entries */
   struct reading *readings;

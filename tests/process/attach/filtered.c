@@ -149,7 +149,7 @@ static void filter_service(void)
 }
 
 /* A program without threads may do without this call; the runtime may not. */
-static void filter_futex(void)
+static void filter_needed(void)
 {
   begin();
   add_answer(SYS_sigaltstack, SECCOMP_RET_KILL_PROCESS);
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
   } ways[] = {{"container", filter_container},
               {"memory", filter_memory},
               {"service", filter_service},
-              {"needed", filter_futex},
+              {"needed", filter_needed},
               {"many", filter_many}};
   const char *way = argc > 1 ? argv[1] : "";
   pthread_t thread;
