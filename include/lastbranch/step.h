@@ -19,7 +19,8 @@
  *   LB_ENTRY_EVENT         and five words: kind | passed << 8, from (low, high), to (low, high). The path that is
  *                          running passed so many of its steps and was then interrupted at `from`; execution goes on
  *                          at `to`. Kind LB_ENTRY_NOWHERE: it does not go on. No path is running then. If a branch is
- *                          open and its step is not linked to a path, `from` is where it went
+ *                          open and its step is not linked to a path, `from` is where it went. Kind LB_ENTRY_STAMP:
+ *                          nothing has happened; the words are a time, or about a system call
  *   0                      nothing
  *
  * When a path is left at a step, the path `next` of that step runs, if it is linked to one; else LB_ENTRY_ENTER or
@@ -44,6 +45,7 @@ extern "C" {
 #define LB_ENTRY_EVENT 0xFFFFFFFFu
 #define LB_ENTRY_EVENT_WORDS 5u            /* after LB_ENTRY_EVENT */
 #define LB_ENTRY_NOWHERE LB_BRANCH_UNKNOWN /* as the kind of an event: no event is of that kind */
+#define LB_ENTRY_STAMP 0xFFu               /* the same: it changes nothing, and its words are the producer's */
 
 enum lb_step_flag {
   LB_STEP_HEAD = 1u << 0,   /* `from` is the address where the path begins, `count` the number of its steps */

@@ -73,6 +73,7 @@ struct decoder {
   uint64_t run;
   uint64_t mark; /* branches until the next mark; 0: none follows */
   uint32_t left; /* branches */
+  struct cursor stamps;
 };
 
 /* Starts as all zero. `bytes` must stay good while branches are read. Returns 0, LB_E_DAMAGED, or -ENOMEM. */

@@ -23,8 +23,9 @@ int decoder_begin(struct decoder *decoder, const uint8_t *bytes, size_t size, ui
       return LB_E_DAMAGED;
     decoder->strings[i] = (struct cursor){string, string + sizes[i], false};
   }
-  if (cursor.is_short || cursor_left(&cursor) || !count || count > CHUNK_BRANCHES_MAX)
+  if (cursor.is_short || (!cursor_left(&cursor) && !count) || count > CHUNK_BRANCHES_MAX)
     return LB_E_DAMAGED;
+  decoder->stamps = cursor;
   decoder->traits = (struct edge_traits){0};
   decoder->to = 0;
   decoder->run = cursor_varint(&decoder->strings[STRING_RUNS]);

@@ -127,7 +127,7 @@ struct entry_decoder {
   uint32_t *words; /* the chunk's entries so far, from ENTRIES_ORDER on */
   uint32_t count;  /* the place of the next among them */
   uint32_t context;
-  struct cursor pieces, misses, symbols, events;
+  struct cursor pieces, misses, symbols, events, stamps;
   uint64_t bit;             /* plain entries so far: the index in the misses */
   struct entry_piece piece; /* what is left of it */
   uint32_t left;            /* entries; an event is one */

@@ -30,7 +30,8 @@ static int strings_find(struct entry_decoder *decoder, struct cursor *cursor)
       return LB_E_DAMAGED;
     *strings[i] = (struct cursor){string, string + sizes[i], false};
   }
-  return cursor->is_short || cursor_left(cursor) ? LB_E_DAMAGED : 0;
+  decoder->stamps = *cursor;
+  return cursor->is_short ? LB_E_DAMAGED : 0;
 }
 
 int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, size_t size)
@@ -41,7 +42,7 @@ int entry_decoder_begin(struct entry_decoder *decoder, const uint8_t *bytes, siz
   decoder->left = 0;
   decoder->before = cursor_varint(&cursor);
   count = cursor_varint(&cursor);
-  if (strings_find(decoder, &cursor) < 0 || !count || count > CHUNK_ENTRIES_MAX)
+  if (strings_find(decoder, &cursor) < 0 || (!count && !cursor_left(&cursor)) || count > CHUNK_ENTRIES_MAX)
     return LB_E_DAMAGED;
   decoder->is_fresh = true;
   decoder->count = ENTRIES_ORDER;

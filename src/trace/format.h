@@ -15,8 +15,8 @@
 #define TRACE_MAGIC "\x89LBR\r\n\x1a\n" /* like PNG's: reveals a file that was treated as text */
 #define TRACE_MAGIC_SIZE 8u
 #define TRACE_HEAD_SIZE 16u /* magic, version u16, least version of a reader u16, checksum of these 12 bytes u32 */
-#define TRACE_VERSION 4u    /* version that is written, and the highest that can be read */
-#define TRACE_LEAST 3u      /* an older reader does not know the present form of entries; it skips names */
+#define TRACE_VERSION 5u    /* version that is written, and the highest that can be read */
+#define TRACE_LEAST 5u      /* an older reader takes chunks with stamps for damaged */
 #define TRACE_NAMED 4u      /* traces of this version may have names */
 #define TRACE_EARLY 2u      /* its form of entries is not read any more */
 

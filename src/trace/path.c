@@ -203,6 +203,10 @@ static bool walk_event_word(struct path_walker *walker, struct sink *sink, uint3
     walker->event_size++;
     return true;
   }
+  if ((walker->event[0] & 0xFF) == LB_ENTRY_STAMP) {
+    walker->event_size = 0;
+    return true;
+  }
   if (!walk_event(walker, sink))
     return false;
   walker->event_size = 0;

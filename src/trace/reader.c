@@ -277,6 +277,7 @@ void reader_rewind(struct lb_trace_reader *reader, uint32_t stream)
   reader->plan.at = 0;
   reader->decoder.left = 0;
   reader->has_entries = false;
+  stamps_close(reader);
   reader->skip = 0;
   reader->offset = TRACE_HEAD_SIZE;
   reader->not_taken = 0;

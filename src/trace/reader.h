@@ -17,6 +17,7 @@
 #include "trace/entries.h"
 #include "trace/format.h"
 #include "trace/path.h"
+#include "trace/stamp.h"
 #include "trace/trace.h"
 
 struct reader_stream {
@@ -98,6 +99,18 @@ struct reader_names {
   size_t capacity;
 };
 
+/* The stamps of the open chunk. */
+struct reader_stamps {
+  bool is_wanted;
+  bool has_more;   /* the decoder has more */
+  bool has_before; /* a stamp was passed, in this chunk: the last one, */
+  bool has_next;   /* and the one that comes next; numbers are those of the stream */
+  struct trace_stamp before, next;
+  uint64_t from; /* stamps with fewer branches before them were not asked for */
+  struct stamp_decoder decoder;
+  struct lb_trace_branches held; /* the rest of a batch, after a stamp */
+};
+
 struct lb_trace_reader {
   int fd; /* -1: bytes in memory */
   const uint8_t *bytes;
@@ -124,6 +137,7 @@ struct lb_trace_reader {
   struct reader_places paths_at; /* chunks of steps and links, for a tail */
   bool has_paths;                /* they were read */
   struct reader_names names;
+  struct reader_stamps stamps;
   bool is_damaged; /* something could not be read: at the end, the index tells what is missing */
   struct {
     uint64_t branches, bytes;
@@ -168,6 +182,23 @@ bool chunk_describes(unsigned type);
 /* Unpacks the loaded chunk into a record. Returns 0 or LB_E_DAMAGED. */
 int record_unpack(struct lb_trace_reader *reader, struct lb_trace_record *ret_record);
 int gap_unpack(struct lb_trace_reader *reader, struct lb_trace_gap *ret_gap);
+
+/* ---- reader_stamps.c ---- */
+
+/* Begins with the stamps of the chunk that is open. */
+void stamps_open(struct lb_trace_reader *reader, struct cursor bytes);
+
+/* Forgets the stamps of the chunk. */
+void stamps_close(struct lb_trace_reader *reader);
+
+/* Whether the open chunk has stamps, or branches behind a stamp, that were not given. */
+bool stamps_are_left(const struct lb_trace_reader *reader);
+
+/* Gives the next stamp, or the branches behind it that were held back. Returns 1; 0: more branches come first. */
+int stamps_next(struct lb_trace_reader *reader, struct lb_trace_record *record);
+
+/* Holds back the branches of a record that come after the next stamp. */
+void stamps_cut(struct lb_trace_reader *reader, struct lb_trace_branches *branches);
 
 /* ---- reader_names.c ---- */
 

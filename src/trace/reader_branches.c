@@ -52,6 +52,7 @@ static int branches_damaged(struct lb_trace_reader *reader, struct lb_trace_reco
 
   reader->decoder.left = 0;
   reader->has_entries = false;
+  stamps_close(reader);
   return give_loss(reader, record, gap);
 }
 
@@ -138,6 +139,7 @@ static int batch_next(struct lb_trace_reader *reader, struct lb_trace_record *re
                  .start = skip ? 0 : start},
   };
   reader->number += (uint64_t)count;
+  stamps_cut(reader, &record->branches);
   return record->branches.count > 0;
 }
 
@@ -208,8 +210,13 @@ int branches_next(struct lb_trace_reader *reader, struct lb_trace_record *record
 {
   int r = 0;
 
-  while (r == 0 && (reader->decoder.left || reader->has_entries))
-    r = reader->has_entries && reader->counts.is_on ? count_next(reader, record) : batch_next(reader, record);
+  while (r == 0 && (reader->decoder.left || reader->has_entries || stamps_are_left(reader))) {
+    r = stamps_next(reader, record);
+    if (r == 0 && reader->has_entries && reader->counts.is_on)
+      r = count_next(reader, record);
+    else if (r == 0 && (reader->has_entries || reader->decoder.left))
+      r = batch_next(reader, record);
+  }
   return r;
 }
 
@@ -253,6 +260,8 @@ int branches_open(struct lb_trace_reader *reader, struct lb_trace_record *record
 
   if (r >= 0 && has_entries && reader->counts.is_on)
     r = counts_reserve(reader);
+  if (r >= 0)
+    stamps_open(reader, has_entries ? reader->entries->decoder.stamps : reader->decoder.stamps);
   reader->number = reader->position.first;
   reader->has_entries = has_entries && r >= 0;
   reader->streams[reader->position.stream].next = reader->position.first + reader->position.count;

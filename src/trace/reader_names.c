@@ -12,7 +12,7 @@
 #include "trace/reader.h"
 
 /* A type of records that the public header does not have: only a reader that was asked for names gives it. */
-#define TYPE_NAMES ((enum lb_trace_type)(LB_TRACE_STOP + 1))
+#define TYPE_NAMES ((enum lb_trace_type)(LB_TRACE_STOP + 1)) /* + 2: reader_stamps.c */
 
 void trace_reader_want_names(struct lb_trace_reader *reader)
 {

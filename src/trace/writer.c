@@ -52,10 +52,10 @@ static int branches_end(struct lb_trace_writer *writer, struct writer_encoder *s
   };
   uint64_t place = writer->file.size;
 
-  if (!encoder->count)
+  if (!encoder->count && !stamps_are_new(slot))
     return writer->error;
   writer->raw.size = 0;
-  if (encoder_end(encoder, &writer->raw) < 0)
+  if (encoder_end(encoder, &writer->raw) < 0 || stamps_end(slot, &writer->raw) < 0)
     return writer_fail(writer, -ENOMEM);
   stream->previous = place;
   stream->chunks++;
@@ -111,7 +111,8 @@ struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t str
   if (!slot) {
     slot = encoder_choose(writer);
     slot->has_entries = has_entries;
-    if ((has_entries ? entries_begin(writer, slot, stream) : branches_begin(writer, slot, stream)) < 0) {
+    if ((has_entries ? entries_begin(writer, slot, stream) : branches_begin(writer, slot, stream)) < 0 ||
+        stamps_begin(writer, slot, stream) < 0) {
       writer_fail(writer, -ENOMEM);
       return NULL;
     }
@@ -412,6 +413,7 @@ static void writer_free(struct lb_trace_writer *writer)
       encoder_done(writer->encoders[i].encoder);
     free(writer->encoders[i].encoder);
     entries_done(writer->encoders[i].entries);
+    buffer_done(&writer->encoders[i].stamps.bytes);
   }
   ZSTD_freeCCtx(writer->zstd);
   buffer_done(&writer->raw);

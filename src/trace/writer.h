@@ -14,8 +14,11 @@
 #include "trace/entries.h"
 #include "trace/file.h"
 #include "trace/format.h"
+#include "trace/stamp.h"
 
 #define WRITER_ENCODERS 32u /* streams that are being filled at the same time: 8 MiB each at most */
+
+#define STAMPS_FULL (1u << 20) /* bytes of stamps that end a chunk */
 
 #define LAST_NONE 0u              /* there was none, or it is not known what it was */
 #define LAST_EVENT LB_ENTRY_EVENT /* an event: no path is running */
@@ -31,6 +34,8 @@ struct writer_stream {
   uint32_t last;      /* its last entry that named a path, in the producer's numbers; or one of LAST_* */
   uint8_t event_size; /* words of an event that have arrived, LB_ENTRY_EVENT included */
   uint32_t event[1 + LB_ENTRY_EVENT_WORDS];
+  bool has_stamp;      /* it has a stamp so far: */
+  uint64_t stamp_time; /* the time of the last one */
 };
 
 /* The first chunks of a stream are short, so that a damaged byte in a small trace costs only a part of it: the steps
@@ -60,7 +65,9 @@ struct writer_entries {
   uint64_t branches; /* of all */
   uint64_t before;   /* what comes before them, as in the file */
   bool is_open;      /* a branch was open then */
-  uint32_t full;     /* number of entries of the history that fill the chunk */
+  uint32_t full;     /* number of entries of the history that fill the chunk, */
+  uint32_t enough;   /* and the number from which on a stamp ends it */
+  bool is_ended;     /* a stamp has ended it */
   struct entry_encoder encoder;
   struct writer_history history;
 };
@@ -69,6 +76,8 @@ struct writer_entries {
 struct writer_encoder {
   struct encoder *encoder;
   struct writer_entries *entries;
+  struct stamp_encoder stamps;
+  uint32_t stamps_known; /* stamps at its start that are in an earlier chunk, too */
   bool has_entries;
   uint32_t stream;
   uint64_t used; /* time of the last use, as a number that grows; 0: free */
@@ -122,6 +131,8 @@ struct lb_trace_writer {
   struct writer_places paths_at;  /* those of steps and links, */
   struct writer_places names_at;  /* and those of names, for the index */
   struct writer_paths paths;
+  trace_stamp_make *stamp_make;
+  void *stamp_context;
 };
 
 /* Remembers a failure that leaves the trace without something it should have. Returns the first one. */
@@ -140,6 +151,24 @@ struct writer_encoder *encoder_open(struct lb_trace_writer *writer, uint32_t str
 /* Writes the chunk that is being filled, and makes the slot free. Returns the writer's error. */
 int encoder_close(struct lb_trace_writer *writer, struct writer_encoder *slot);
 
+/* ---- writer_stamps.c ---- */
+
+/* Begins with the stamps of a chunk. Returns 0 or -ENOMEM. */
+int stamps_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, uint32_t stream);
+
+/* Whether the chunk has stamps that are in no other. */
+static inline bool stamps_are_new(const struct writer_encoder *slot)
+{
+  return slot->stamps.count > slot->stamps_known;
+}
+
+/* Appends the string of stamps to the contents of the chunk. Returns 0 or -ENOMEM. */
+int stamps_end(struct writer_encoder *slot, struct buffer *raw);
+
+/* Adds a stamp to the chunk that is being filled, after so many branches of it. Returns 0, -EINVAL or -ENOMEM. */
+int stamps_put(struct lb_trace_writer *writer, struct writer_encoder *slot, const struct trace_stamp *stamp,
+               uint64_t number);
+
 /* ---- writer_entries.c ---- */
 
 /* Begins an empty chunk of entries of this stream. Returns 0 or -ENOMEM. */
@@ -148,6 +177,9 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
 /* Writes the chunk, after the paths that it needs, and adds its branches to the stream's count. Returns the writer's
  * error. */
 int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot);
+
+/* The number of branches so far of the chunk that is being filled. */
+uint64_t entries_made(const struct lb_trace_writer *writer, const struct writer_encoder *slot);
 
 /* Notes that entries are missing here. */
 void entries_interrupt(struct writer_stream *stream);

@@ -79,6 +79,23 @@ static unsigned event_count(struct lb_trace_writer *writer, const struct writer_
   return count;
 }
 
+/* All words of a stamp are there. It is no entry, and changes nothing. Stamps come often enough to end chunks, so that
+ * the time of the last branches of a chunk is known. */
+static size_t stamp_take(struct lb_trace_writer *writer, struct writer_stream *stream)
+{
+  struct writer_encoder *slot = &writer->encoders[stream->encoder];
+  const struct trace_stamp *stamp = NULL;
+
+  stream->event_size = 0;
+  if (writer->stamp_make)
+    stamp = writer->stamp_make(writer->stamp_context, slot->stream, stream->event + 1);
+  if (stamp && stamps_put(writer, slot, stamp, entries_made(writer, slot)) == -ENOMEM)
+    writer_fail(writer, -ENOMEM);
+  slot->entries->is_ended |=
+    stamp && (slot->entries->history.count >= slot->entries->enough || slot->stamps.bytes.size >= STAMPS_FULL);
+  return 0;
+}
+
 /* Takes a word of an event. The words stay in the stream. */
 static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *stream, uint32_t word, uint32_t *entries,
                          uint64_t *branches)
@@ -89,6 +106,8 @@ static size_t event_take(struct lb_trace_writer *writer, struct writer_stream *s
   stream->event[stream->event_size++] = word;
   if (stream->event_size < EVENT_SIZE)
     return 0;
+  if ((stream->event[1] & 0xFF) == LB_ENTRY_STAMP)
+    return stamp_take(writer, stream);
   running = running_get(writer, stream);
   more = open_take(writer, stream, running, entries);
   *branches += event_count(writer, stream, running);
@@ -324,7 +343,8 @@ static size_t entries_take(struct lb_trace_writer *writer, struct writer_encoder
   uint64_t branches = 0;
   size_t more;
 
-  if (!stream->event_size) {
+  words_copy(&entry, entries, 1);
+  if (!stream->event_size && entry != LB_ENTRY_EVENT) { /* a repetition goes on after a stamp */
     more = chunk->history.follow ? repeat_take(writer, chunk, stream, entries, most) : 0;
     if (!more)
       more = block_take(writer, chunk, stream, entries, most);
@@ -352,7 +372,7 @@ static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder
     writer_fail(writer, -ENOMEM);
     return 0;
   }
-  while (done < count && history->count < chunk->full && likely(writer->error >= 0)) {
+  while (done < count && history->count < chunk->full && !chunk->is_ended && likely(writer->error >= 0)) {
     size_t most = count - done < chunk->full - history->count ? count - done : chunk->full - history->count;
 
     done += entries_take(writer, slot, entries + done, most);
@@ -364,7 +384,7 @@ static size_t entries_fill(struct lb_trace_writer *writer, struct writer_encoder
 /* The contents of a chunk are bounded: 4 MiB of entries, one of counts, and strings. */
 static bool chunk_is_full(const struct writer_entries *chunk)
 {
-  return chunk->history.count >= chunk->full ||
+  return chunk->history.count >= chunk->full || chunk->is_ended ||
          chunk->encoder.symbols.size + chunk->encoder.events.size >= STRINGS_FULL;
 }
 
@@ -403,6 +423,8 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
   entry_encoder_begin(&entries->encoder);
   entries->branches = 0;
   entries->full = HISTORY_FIRST + chunk_size(stream) - ENTRY_MOST;
+  entries->enough = HISTORY_FIRST + chunk_size(stream) / 16 * 15; /* four parts of a log fill it nearly */
+  entries->is_ended = false;
   entries->is_open = stream_is_open(writer, stream);
   if (last_is_path(stream) && writer->paths.infos[stream->last].number)
     entries->before = BEFORE_NUMBER + (uint64_t)writer->paths.infos[stream->last].number;
@@ -411,18 +433,25 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
   return 0;
 }
 
+uint64_t entries_made(const struct lb_trace_writer *writer, const struct writer_encoder *slot)
+{
+  const struct writer_stream *stream = &writer->streams[slot->stream];
+
+  return slot->entries->branches + slot->entries->is_open - stream_is_open(writer, stream);
+}
+
 int entries_end(struct lb_trace_writer *writer, struct writer_encoder *slot)
 {
   struct writer_stream *stream = &writer->streams[slot->stream];
   struct writer_entries *entries = slot->entries;
-  uint64_t branches = entries->branches + entries->is_open - stream_is_open(writer, stream);
+  uint64_t branches = entries_made(writer, slot);
   struct chunk_position position = {
     .first = stream->next, .previous = stream->previous, .stream = slot->stream, .count = (uint32_t)branches};
 
-  if (!entries->encoder.count || paths_write(writer) < 0)
+  if ((!entries->encoder.count && !stamps_are_new(slot)) || paths_write(writer) < 0)
     return writer->error;
   writer->raw.size = 0;
-  if (entry_encoder_end(&entries->encoder, entries->before, &writer->raw) < 0)
+  if (entry_encoder_end(&entries->encoder, entries->before, &writer->raw) < 0 || stamps_end(slot, &writer->raw) < 0)
     return writer_fail(writer, -ENOMEM);
   stream->previous = writer->file.size;
   stream->next += branches;

@@ -583,10 +583,11 @@ static void test_versions(void **state)
 {
   /* Version, least version of a reader. Checksums by another implementation of CRC-32C. */
   static const uint8_t bad[2][16] = {
-    {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 5, 0, 5, 0, 0x79, 0x87, 0x18, 0xb2}, /* newer */
+    {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 6, 0, 6, 0, 0xd9, 0xa6, 0xdd, 0xe4}, /* newer */
     {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 2, 0, 2, 0, 0xf6, 0xf6, 0x75, 0xd1}, /* of an early version */
   };
-  static const uint8_t good[3][16] = {
+  static const uint8_t good[4][16] = {
+    {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 5, 0, 5, 0, 0x79, 0x87, 0x18, 0xb2},
     {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 4, 0, 3, 0, 0xf3, 0x7c, 0x92, 0x06},
     {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 3, 0, 3, 0, 0x39, 0xc4, 0x92, 0x1f},
     {0x89, 'L', 'B', 'R', '\r', '\n', 0x1a, '\n', 1, 0, 0, 0, 0x21, 0x4f, 0x12, 0x94},
@@ -598,7 +599,7 @@ static void test_versions(void **state)
   (void)state;
   for (unsigned i = 0; i < 2; i++)
     assert_int_equal(lb_trace_reader_open_bytes(bad[i], sizeof(bad[i]), &reader), LB_E_TRACE_VERSION);
-  for (unsigned i = 0; i < 3; i++) {
+  for (unsigned i = 0; i < 4; i++) {
     assert_int_equal(lb_trace_reader_open_bytes(good[i], sizeof(good[i]), &reader), 0);
     lb_trace_reader_close(reader);
   }
