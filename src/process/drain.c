@@ -185,6 +185,7 @@ int process_drain_new(struct process *process, struct lb_trace_writer *writer, u
   drain->now = drain->moved = drain->looked = clock_seconds();
   drain->is_flushed = true;
   lb_trace_writer_paths(writer, step_lookup, drain);
+  (void)drain_stamps_begin(drain); /* the writer keeps its error */
   *ret_drain = drain;
   return 0;
 }

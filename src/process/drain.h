@@ -142,6 +142,15 @@ struct drain_view {
   uint32_t position; /* entries to be taken from the part after these */
 };
 
+/* The parts of a stamp that have come so far. */
+struct drain_stamp {
+  uint64_t arguments[TRACE_ARGUMENTS_MAX];
+  uint8_t argument_count;
+  uint16_t path_sizes[2];
+  bool has_path[2];
+  char paths[2][TRACE_PATH_MAX + 1];
+};
+
 struct drain_slot {
   bool is_open;    /* a thread has this page, and its stream is in the trace */
   bool is_ignored; /* its page is invalid, or there is no stream left for it */
@@ -158,6 +167,7 @@ struct drain_slot {
   char name[17];
   char title[PROCESS_COMMAND_MOST]; /* of its process; "" if it is not known */
   bool has_title_news;              /* it is not in the trace yet */
+  struct drain_stamp stamp;
 };
 
 /* A process that has called execve: the new program will show up, unless it cannot be recorded. */
@@ -195,9 +205,11 @@ struct process_drain {
   double titles_looked; /* time of the last look for titles */
   bool is_flushed;
   bool is_out_of_streams;
-  bool is_code_changing; /* entries are taken because code has changed */
-  uint64_t entry_count;  /* that were given to the trace */
-  double waited;         /* seconds that threads which have ended waited for the drain */
+  bool is_code_changing;     /* entries are taken because code has changed */
+  uint64_t entry_count;      /* that were given to the trace */
+  struct drain_slot *giving; /* the thread whose entries the writer is reading */
+  struct trace_stamp stamp;  /* the last one */
+  double waited;             /* seconds that threads which have ended waited for the drain */
 
   struct drain_window *windows; /* NULL: all entries are wanted. Nothing is read twice then */
   struct drain_slot slots[PROCESS_THREADS];
@@ -270,6 +282,11 @@ void drain_thread_ends(struct process_drain *drain, const struct drain_slot *slo
 
 /* Looks now and then for threads that are gone without having marked their end (SIGKILL). */
 void drain_look_for_dead(struct process_drain *drain);
+
+/* ---- stamps (drain_stamp.c) ---- */
+
+/* Tells the writer how to make stamps of the words in the logs. Returns 0 or negative. */
+int drain_stamps_begin(struct process_drain *drain);
 
 /* ---- titles and names (drain_title.c) ---- */
 

@@ -331,6 +331,7 @@ static int part_give(struct process_drain *drain, uint32_t number, uint32_t end,
   slot->moved = drain->moved = drain->now;
   drain->is_flushed = false;
   drain->entry_count += wanted;
+  drain->giving = slot;
   r = lb_trace_writer_entries(drain->writer, slot->stream, entries, wanted);
   if (r >= 0 && drain->limit && lb_trace_writer_size(drain->writer).bytes >= drain->limit)
     r = drain_limit_reached(drain);

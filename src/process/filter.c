@@ -219,6 +219,8 @@ static const struct call calls[] = {
   CALL(futex, NEEDED, SOME_ADDRESS, FUTEX_WAKE | FUTEX_PRIVATE_FLAG, 1),
   CALL(nanosleep, NEEDED, SOME_ADDRESS),
   CALL(clock_gettime, NEEDED, 1, SOME_ADDRESS),
+  CALL(clock_gettime, WANTED, 3, SOME_ADDRESS),
+  CALL(prctl, WANTED, PR_GET_TSC, SOME_ADDRESS),
   CALL(rt_sigaction, NEEDED, 10, SOME_ADDRESS, 0, SET_SIZE),
   CALL(rt_sigprocmask, NEEDED, 2, SOME_ADDRESS, SOME_ADDRESS, SET_SIZE),
   CALL(rt_sigpending, NEEDED, SOME_ADDRESS, SET_SIZE),

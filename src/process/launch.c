@@ -184,6 +184,7 @@ int launch_memory(struct process *process, const struct process_options *options
   fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL); /* without seals, guard.c detects a truncation */
   if (options->has_store)
     store_begin(&process->store, process->step_capacity);
+  process_clock_begin(&process->clock);
   control_fill(process, options, program);
   own_open(process, fd);
   return fd;

@@ -100,6 +100,16 @@ struct process_options {
   size_t thread_count;
 };
 
+/* The clocks of a recording. Times in its trace are nanoseconds since `start`. */
+struct process_clock {
+  uint64_t start;           /* CLOCK_MONOTONIC when the recording began, */
+  uint64_t start_tick;      /* and the time stamp counter then */
+  uint64_t wall;            /* CLOCK_REALTIME then */
+  uint64_t last, last_tick; /* the newest readings of the first two */
+};
+
+void process_clock_begin(struct process_clock *clock);
+
 /* A program that was started, and the memory that it shares with lbr. The sizes here are lbr's own, since the program
  * can overwrite those in the memory. */
 struct process {
@@ -112,6 +122,7 @@ struct process {
   uint32_t step_capacity;
   uint32_t part_size;
   struct store store;
+  struct process_clock clock;
   struct attachment *attachment; /* NULL: the program was started */
   int *attached;                 /* the processes that lbr has attached to */
   size_t attached_count;

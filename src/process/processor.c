@@ -6,6 +6,7 @@
 
 #include <cpuid.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +20,36 @@ static bool is_loop_fast(const struct processor *processor)
                 !memcmp(processor->vendor, "HygonGenuine", sizeof(processor->vendor));
 
   return is_amd && (processor->signature >> 8 & 15) + (processor->signature >> 20 & 255) >= 0x17;
+}
+
+/* Linux uses the time stamp counter itself, or a hypervisor's clock that is made from it, only if it is the same on all
+ * processors and never stops. */
+static bool is_counter_steady(void)
+{
+  static const char path[] = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+  static const char *const good[] = {"tsc\n", "kvm-clock\n", "hyperv_clocksource_tsc_page\n"};
+  char name[64] = "";
+
+  FILE *file = fopen(path, "re");
+  bool is_read = file && fgets(name, sizeof(name), file);
+
+  if (file)
+    fclose(file);
+  for (size_t i = 0; is_read && i < sizeof(good) / sizeof(*good); i++)
+    if (!strcmp(name, good[i]))
+      return true;
+  return false;
+}
+
+/* Leaf 80000001h, EDX bit 27: RDTSCP. LBR_SYSTEM_CLOCK in the environment, for tests: the counter is not used. */
+static unsigned clock_options(void)
+{
+  unsigned a, b, c, d;
+
+  if (getenv("LBR_SYSTEM_CLOCK") || !is_counter_steady())
+    return 0;
+  __cpuid(0x80000001, a, b, c, d);
+  return PROCESS_TSC | (d >> 27 & 1 ? PROCESS_TSCP : 0u);
 }
 
 static struct processor processor_read(void)
@@ -37,6 +68,7 @@ static struct processor processor_read(void)
   if (!getenv("LBR_PLAIN_CODE"))
     processor.options =
       (is_loop_fast(&processor) ? PROCESS_LOOP : 0u) | (processor.more & bit_BMI2 ? PROCESS_RORX : 0u);
+  processor.options |= clock_options();
   return processor;
 }
 

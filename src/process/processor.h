@@ -12,8 +12,9 @@ struct processor {
   uint32_t signature; /* family, model, stepping: leaf 1, EAX */
   uint64_t features;  /* leaf 1, ECX and EDX, without OSXSAVE */
   uint32_t more;      /* leaf 7, EBX; 0 if there is no such leaf */
-  uint32_t options;   /* instructions that the runtime's code can use: PROCESS_LOOP and PROCESS_RORX of enum
-                         process_option. LBR_PLAIN_CODE in the environment, for tests: neither */
+  uint32_t options;   /* instructions that the runtime's code can use: PROCESS_LOOP, PROCESS_RORX,
+                         PROCESS_TSC and PROCESS_TSCP of enum process_option. LBR_PLAIN_CODE in the environment, for
+                         tests: neither of the first two */
 };
 
 const struct processor *processor_get(void);

@@ -64,6 +64,8 @@ enum process_option {
   PROCESS_TRIGGER = 1 << 6,    /* the branches around a trigger are wanted: runtime/trigger.c */
   PROCESS_SOME = 1 << 7,       /* only some threads are recorded, and nothing that they make */
   PROCESS_UNFILTERED = 1 << 8, /* lbr cannot suspend seccomp filters: it leaves a process that is about to set one */
+  PROCESS_TSC = 1 << 9,        /* the time stamp counter counts time, on all processors alike */
+  PROCESS_TSCP = 1 << 10,      /* there is RDTSCP, and Linux gives it the number of the processor */
 };
 
 /* The first time that a trigger was reached, or that a call took too long, in any process. */
@@ -233,6 +235,26 @@ static inline uint64_t process_thread_offset(uint32_t thread)
 {
   return PROCESS_PAGE * (1 + (uint64_t)thread);
 }
+
+/* ---- stamps in a log ---- */
+
+/* The first byte of a stamp, which is an event of kind LB_ENTRY_STAMP in a log: its words are STAMP | type << 8 |
+ * cpu << 16, and two values of 64 bits, the lower half first. No word is 0xFFFFFFFF: such a word is one less. */
+enum process_stamp {
+  STAMP_TIME, /* the time; CPU time of the thread in nanoseconds, 0: not known */
+  STAMP_START,
+  STAMP_CALL,      /* the time; number of the system call. Its arguments and paths come before it */
+  STAMP_RETURN,    /* the time; what the call returned, folded: 0, -1, 1, -2 become 0, 1, 2, 3 */
+  STAMP_SIGNAL,    /* the time; the signal's number. Its code and value come before it, as arguments */
+  STAMP_END,       /* the time; enum process_end, and the status << 8, folded */
+  STAMP_HELD,      /* the time; nanoseconds that the thread has waited for lbr, folded */
+  STAMP_ARGUMENTS, /* two arguments, folded; in place of the cpu the index of the first */
+  STAMP_PATH,      /* 16 bytes of a path, the last piece with a 0 at its end; in place of the cpu, which path it is */
+  STAMP_TYPES,
+  STAMP_IS_NANOSECONDS = 0x80, /* added to the type: the time is that of CLOCK_MONOTONIC, not the counter's */
+};
+
+#define PROCESS_NO_CPU 0xFFFFu
 
 /* ---- notes: rare events, in their order ---- */
 

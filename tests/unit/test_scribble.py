@@ -6,6 +6,7 @@ SCRIBBLE (tests/process/scribble.c) does that in many ways, each of which has a 
 end in bounded time with bounded memory, say something, leave a trace that can be read, and end at SIGTERM. With MORE numbers
 up to that are tried."""
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -36,7 +37,10 @@ class Run:
         with open('errors', 'w') as errors:
             child = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, start_new_session=True)
         self.problems = []
-        self.said = child.stdout.readline().decode()
+        is_told = select.select([child.stdout], [], [], SECONDS)[0]
+        self.said = child.stdout.readline().decode() if is_told else ''
+        if not is_told:
+            self.problems.append('it hangs')
         if is_ended:
             os.kill(child.pid, signal.SIGTERM)
         self.wait(child.pid)

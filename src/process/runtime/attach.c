@@ -115,6 +115,7 @@ _Noreturn void attach_thread(struct thread *thread)
   thread_enter(thread);
   kernel_call(__NR_sigaltstack, 0, (uint64_t)&thread->signal_stack, 0, 0, 0, 0);
   rseq_leave(thread);
+  stamp_used(thread, STAMP_START);
   signal_init_thread(thread);
   dispatch_enter();
 }

@@ -268,15 +268,15 @@ void dispatch_stale(void)
     log_put(thread, LB_ENTRY_ENTER | unit->head);
 }
 
-/* Removes a logged system call that was not made because a signal came first. */
-static void unlog_call(struct thread *thread, uint32_t number)
+/* Removes a logged system call that was not made because a signal came first. Stamps may have been logged after it; it
+ * stays if the log has gone on to another part. */
+static void unlog_call(struct thread *thread, uint32_t number, uint64_t entry)
 {
   const struct lb_step *step = &thread->runtime->steps[number];
 
-  if (last_entry(thread) != number)
+  if (!log_has(thread, entry) || *(uint32_t *)entry != number)
     return;
-  thread->state->log -= 4;
-  *(uint32_t *)thread->state->log = 0;
+  *(uint32_t *)entry = 0;
   log_event(thread, LB_ENTRY_NOWHERE, number - step->head - 1, step->from, 0);
 }
 
@@ -308,22 +308,28 @@ void dispatch_syscall(void)
   state->rip = step->to;
   state->registers[GPR_RCX] = step->to;
   state->registers[GPR_R11] = state->flags;
-  if (state->registers[GPR_RAX] == NR_RT_SIGRETURN)
+  if (state->registers[GPR_RAX] == NR_RT_SIGRETURN) {
+    stamp_call(thread);
     signal_call_return(thread);
+  }
   log_put(thread, number);
+  uint64_t entry = state->log - 4;
   thread->is_unmade = true;
   if (thread->interrupted && thread->was_signalled) /* restart_syscall(2) would fail: rt_sigreturn has disarmed it */
     state->registers[GPR_RAX] = thread->interrupted_call;
+  stamp_call(thread);
   bool is_made = syscall_make(thread);
   if (thread->interrupted && is_made && state->registers[GPR_RAX] == (uint64_t)-EINTR && !state->pending) {
     state->registers[GPR_RAX] = thread->interrupted_call; /* a call of the runtime itself has disarmed it */
     is_made = syscall_make(thread);
   }
-  if (is_made)
+  if (is_made) {
     thread->interrupted = 0;
+    stamp_return(thread);
+  }
   if (!is_made) {
     if (thread->is_unmade)
-      unlog_call(thread, number);
+      unlog_call(thread, number, entry);
     state->rip = step->from;
   }
   dispatch_to(thread);

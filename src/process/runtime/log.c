@@ -68,10 +68,22 @@ static bool is_closing(const struct thread *thread)
   return __atomic_load_n(&thread->runtime->control->is_closing, __ATOMIC_ACQUIRE) && !thread->runtime->is_confined;
 }
 
-static void log_wait(struct thread *thread)
+/* Whether the parent cannot see that this thread waits: the program has overwritten the thread's page. The parent
+ * restores `read` at once (slot_mend), so this is asked only after a while. */
+static bool is_overwritten(const struct thread *thread)
 {
-  enum { TIMED_OUT = -110 };
+  const struct process_state *state = thread->state;
+
+  return __atomic_load_n(&state->status, __ATOMIC_RELAXED) != THREAD_LIVE ||
+         state->written - __atomic_load_n(&state->read, __ATOMIC_RELAXED) > PROCESS_PARTS;
+}
+
+/* Returns for how many nanoseconds it has waited. */
+static uint64_t log_wait(struct thread *thread)
+{
+  enum { TIMED_OUT = -110, SPINS = 1 << 24 };
   int64_t result = 0;
+  unsigned spins = 0;
   bool is_timed = is_full(thread) && !thread->runtime->is_confined;
   uint64_t since = is_timed ? nanoseconds_now() : 0;
   struct process_state *state = thread->state;
@@ -80,6 +92,8 @@ static void log_wait(struct thread *thread)
   while (is_full(thread) && !is_closing(thread)) {
     if (thread->runtime->is_confined) {
       __builtin_ia32_pause();
+      if (++spins > SPINS && is_overwritten(thread))
+        runtime_fail(PROCESS_E_OVERWRITTEN, 0, 0);
       continue;
     }
     uint64_t read = __atomic_load_n(&state->read, __ATOMIC_SEQ_CST);
@@ -87,11 +101,15 @@ static void log_wait(struct thread *thread)
     if (is_full(thread))
       result = kernel_call(__NR_futex, (uint64_t)&state->read, FUTEX_WAIT, (uint32_t)read, (uint64_t)time, 0, 0);
     __atomic_store_n(&state->is_waiting, 0, __ATOMIC_SEQ_CST);
+    if (result == TIMED_OUT && is_overwritten(thread))
+      runtime_fail(PROCESS_E_OVERWRITTEN, 0, 0);
     if (result == TIMED_OUT)
       log_look_for_parent(thread);
   }
+  uint64_t waited = is_timed ? nanoseconds_now() - since : 0;
   if (is_timed)
-    __atomic_store_n(&state->waited, state->waited + (nanoseconds_now() - since), __ATOMIC_RELAXED);
+    __atomic_store_n(&state->waited, state->waited + waited, __ATOMIC_RELAXED);
+  return waited;
 }
 
 /* What the thread logs from now on goes to private memory, which nobody reads. If there can be none, the oldest part is
@@ -129,13 +147,14 @@ static uint64_t next_part(struct thread *thread)
 {
   struct process_state *state = thread->state;
   bool is_last = !state->is_cut && is_past_trigger(thread);
+  uint64_t waited = 0;
 
   if (!state->is_cut)
     __atomic_store_n(&state->written, state->written + 1, __ATOMIC_RELEASE);
   bool is_read = thread->runtime->mode == PROCESS_ALL && !thread->is_unrecorded && !state->is_unwanted;
   if (is_read) {
     runtime_ring(thread->runtime);
-    log_wait(thread);
+    waited = log_wait(thread);
   }
   uint64_t start = part_start(thread, state->written);
   if (is_read && is_full(thread) && is_closing(thread))
@@ -144,7 +163,10 @@ static uint64_t next_part(struct thread *thread)
     log_cut(thread, start);
   memset((void *)start, 0, thread->runtime->part_size); /* so that its end can be found */
   __atomic_store_n(&state->log, start, __ATOMIC_RELEASE);
-  return start;
+  if (waited)
+    stamp_put(thread, STAMP_HELD, waited);
+  stamp_used(thread, STAMP_TIME);
+  return state->log;
 }
 
 uint64_t log_turn(struct thread *thread, uint64_t address)
@@ -158,7 +180,7 @@ uint64_t log_turn(struct thread *thread, uint64_t address)
   return next_part(thread);
 }
 
-static void log_reserve(struct thread *thread, unsigned entries)
+void log_reserve(struct thread *thread, unsigned entries)
 {
   struct process_state *state = thread->state;
   uint64_t end = part_start(thread, state->written) + thread->runtime->part_size;
@@ -168,6 +190,13 @@ static void log_reserve(struct thread *thread, unsigned entries)
   for (; state->log < end; state->log += 4)
     *(uint32_t *)state->log = 0;
   next_part(thread);
+}
+
+bool log_has(const struct thread *thread, uint64_t address)
+{
+  uint64_t start = part_start(thread, thread->state->written);
+
+  return address >= start && address < thread->state->log;
 }
 
 void log_put(struct thread *thread, uint32_t entry)

@@ -95,6 +95,7 @@ void runtime_open(struct runtime *runtime, int fd)
   runtime->notes_size = control->notes_size;
   runtime->threads = map_shared(fd, process_thread_offset(0), (uint64_t)PROCESS_THREADS * PROCESS_PAGE);
   share_init(runtime);
+  stamp_init(runtime);
   int result = cache_init(runtime);
   if (result >= 0)
     result = page_init(runtime);
@@ -249,5 +250,6 @@ _Noreturn void runtime_main(uint64_t *stack)
   snapshot_publish(thread);
   trigger_ask(thread, runtime->space_note, __atomic_load_n(&runtime->control->notes_used, __ATOMIC_RELAXED));
   thread->state->rip = start.entry;
+  stamp_used(thread, STAMP_START);
   dispatch_enter();
 }

@@ -201,7 +201,11 @@ static void count_entries(struct sample *sample, const uint32_t *entries)
     uint32_t entry = entries[i], number = entry & ~LB_ENTRY_ENTER;
 
     if (entry == LB_ENTRY_EVENT) {
+      bool is_stamp = i + 1 < sample->entries && (entries[i + 1] & 0xFF) == LB_ENTRY_STAMP;
+
       i += LB_ENTRY_EVENT_WORDS;
+      if (is_stamp)
+        continue;
       running = open = 0;
     }
     if (!number || !share_has_step(sample->runtime, number))

@@ -64,6 +64,7 @@ struct thread {
   uint64_t move_mask;  /* signals to be blocked after that */
   uint32_t generation; /* generation of the cache that it knows */
   uint64_t event_end;  /* address in its log after the last event that it logged */
+  uint64_t call_time;  /* when its last system call began: stamp.c */
   bool is_unmade;      /* a signal came before a system call that has not been made, not even once */
   bool is_traced;      /* it asked to be traced: programs that it executes are not recorded */
   uint64_t rseq;       /* address that it registered for rseq(2), 0: none; */
@@ -168,6 +169,7 @@ struct runtime {
   struct page_table *pages;
   struct signal_table actions;
   bool has_triggers;   /* trigger.c */
+  bool has_stamps;     /* logs get stamps: stamp.c */
   uint64_t space_note; /* offset of the note of the space, */
   uint64_t map_note;   /* and of the last file that the application has mapped */
 };
@@ -274,6 +276,12 @@ void far_make(struct thread *thread, uint32_t number);
 
 /* ---- the log (log.c); only of the thread that calls ---- */
 
+/* Whether the entry at this address is in the part that is being filled. */
+bool log_has(const struct thread *thread, uint64_t address);
+
+/* Continues in the next part if this one has no room for so many entries. */
+void log_reserve(struct thread *thread, unsigned entries);
+
 /* Writes an entry. */
 void log_put(struct thread *thread, uint32_t entry);
 
@@ -290,6 +298,24 @@ void log_look_for_parent(struct thread *thread);
 
 /* CLOCK_MONOTONIC in nanoseconds. Makes a system call. */
 uint64_t nanoseconds_now(void);
+
+/* ---- stamps in the log (stamp.c); only of the thread that calls ---- */
+
+void stamp_init(struct runtime *runtime);
+
+/* The time stamp counter is forbidden from now on; without `is_clock_left`, every clock is. */
+void stamp_stop(struct runtime *runtime, bool is_clock_left);
+
+void stamp_put(struct thread *thread, enum process_stamp type, uint64_t value);
+
+/* With the CPU time of the thread, for which it makes a system call. */
+void stamp_used(struct thread *thread, enum process_stamp type);
+
+/* The system call of the application's registers, before it is logged and made; and its result in RAX. */
+void stamp_call(struct thread *thread);
+void stamp_return(struct thread *thread);
+
+void stamp_signal(struct thread *thread, unsigned number, int code, uint64_t value);
 
 /* ---- the moment that lbr waits for (trigger.c) ---- */
 

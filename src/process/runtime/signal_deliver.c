@@ -103,6 +103,14 @@ static void pass_trap(struct thread *thread)
 
 /* ---- death ---- */
 
+/* The address of a fault, or the process that has sent the signal: both are at the same place. */
+static void stamp_info(struct thread *thread, const struct signal *signal)
+{
+  const struct signal_info *info = &signal->info;
+
+  stamp_signal(thread, signal->number, info->code, signal->is_fault ? info->address : (uint32_t)info->address);
+}
+
 static void record_death(struct thread *thread, const struct signal *signal)
 {
   struct process_state *state = thread->state;
@@ -114,6 +122,7 @@ static void record_death(struct thread *thread, const struct signal *signal)
   state->death_rip = state->rip;
   state->death_flags = state->flags;
   memcpy(state->death_registers, state->registers, sizeof(state->registers));
+  stamp_info(thread, signal);
   log_signal(thread, LB_ENTRY_NOWHERE, 0);
   thread_end(thread, END_SIGNAL, signal->number);
 }
@@ -220,6 +229,7 @@ static _Noreturn void handler_enter(struct thread *thread, const struct signal *
 {
   struct process_state *state = thread->state;
 
+  stamp_info(thread, signal);
   log_signal(thread, LB_BRANCH_INTERRUPT, action->handler);
   age_leave(thread);
   mask_for_handler(thread, signal, action);

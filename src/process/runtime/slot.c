@@ -133,6 +133,8 @@ void thread_end(struct thread *thread, enum process_end end, uint64_t status)
 {
   if (thread->is_unrecorded)
     return;
+  stamp_used(thread, STAMP_TIME);
+  stamp_put(thread, STAMP_END, end | status << 8);
   thread->state->end = end;
   thread->state->end_status = status;
   page_end(thread->runtime, thread->state);

@@ -95,6 +95,10 @@ static int64_t call_prctl(struct thread *thread, const struct call *call)
 {
   if (call->argument[0] == PR_SET_SECCOMP && call->argument[1] != SECCOMP_MODE_DISABLED)
     prepare_filter(thread);
+  if (call->argument[0] == PR_SET_TSC && call->argument[1] == PR_TSC_SIGSEGV)
+    stamp_stop(thread->runtime, true);
+  if (call->argument[0] == PR_SET_SECCOMP && call->argument[1] == SECCOMP_MODE_STRICT)
+    stamp_stop(thread->runtime, false);
   int64_t result = call_pass(call);
   if (call->argument[0] == PR_SET_SECCOMP && !is_failure(result))
     thread->runtime->is_confined = true;
@@ -109,6 +113,8 @@ static int64_t call_seccomp(struct thread *thread, const struct call *call)
 
   if (is_set)
     prepare_filter(thread);
+  if (call->argument[0] == SECCOMP_SET_MODE_STRICT) /* it forbids RDTSC, too */
+    stamp_stop(thread->runtime, false);
   int64_t result = call_pass(call);
   if (is_set && !is_failure(result))
     thread->runtime->is_confined = true;

@@ -47,6 +47,7 @@ _Noreturn void thread_begin(struct thread *thread)
   if (thread->is_clearing)
     signal_clear_actions(thread);
   thread->is_clearing = false;
+  stamp_used(thread, STAMP_START);
   signal_init_thread(thread);
   dispatch_enter();
 }
