@@ -16,6 +16,7 @@
 #include "analysis/calls_graph.h"    /* IWYU pragma: export */
 #include "analysis/calls_tree.h"     /* IWYU pragma: export */
 #include "analysis/calls_walk.h"     /* IWYU pragma: export */
+#include "analysis/clock.h"          /* IWYU pragma: export */
 #include "analysis/code.h"           /* IWYU pragma: export */
 #include "analysis/counts.h"         /* IWYU pragma: export */
 #include "analysis/death.h"          /* IWYU pragma: export */
@@ -35,6 +36,7 @@
 #include "analysis/stacks.h"         /* IWYU pragma: export */
 #include "analysis/streams.h"        /* IWYU pragma: export */
 #include "analysis/summary.h"        /* IWYU pragma: export */
+#include "analysis/syscalls.h"       /* IWYU pragma: export */
 #include "analysis/timeline.h"       /* IWYU pragma: export */
 #include "analysis/trace_input.h"    /* IWYU pragma: export */
 #include "analysis/trace_part.h"     /* IWYU pragma: export */

@@ -45,6 +45,13 @@ int analysis_calls_new(struct analysis_names *names, struct analysis_code *code,
   return 0;
 }
 
+void analysis_calls_use_clock(struct analysis_calls *calls, const struct analysis_clock *clock,
+                              const struct lb_trace_reader *reader)
+{
+  calls->stacks.clock = clock;
+  calls->stacks.reader = reader;
+}
+
 void analysis_calls_free(struct analysis_calls *calls)
 {
   if (!calls)
@@ -202,13 +209,17 @@ static int calls_branches(struct analysis_calls *calls, const struct lb_trace_br
   if (!stack->at)
     stack->at = batch->start;
   calls_edges_check(&calls->edges);
+  calls->stacks.is_in_branches = true;
   if (!stack->count) {
     stack->branch = batch->first;
     r = called_list_find(&calls->called, stack->space, analysis_from(batch->branches), false, &target);
     if (r >= 0)
       r = call_stack_begin(&calls->stacks, stack, &target);
   }
-  return r < 0 ? r : branches_take(calls, stack, batch);
+  if (r >= 0)
+    r = branches_take(calls, stack, batch);
+  calls->stacks.is_in_branches = false;
+  return r;
 }
 
 /* ---- other records ---- */

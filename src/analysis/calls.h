@@ -7,6 +7,7 @@
 #ifndef ANALYSIS_CALLS_H
 #define ANALYSIS_CALLS_H
 
+#include "analysis/clock.h"
 #include "analysis/code.h"
 #include "analysis/extent.h"
 
@@ -32,6 +33,8 @@ struct analysis_call {
   uint64_t branch;       /* number of that branch in its stream; if no branch did, that of the next one */
   uint64_t instructions; /* that the stream has run before the function is entered or left */
   uint64_t unknown;      /* straight pieces of code among these whose number of instructions is not known */
+  bool has_moment;       /* `moment` is known: when that was */
+  struct analysis_moment moment;
 };
 
 typedef int analysis_call_function(void *data, const struct analysis_call *call); /* 0, or negative to stop */
@@ -52,6 +55,11 @@ struct analysis_calls;
 int analysis_calls_new(struct analysis_names *names, struct analysis_code *code, analysis_call_function *function,
                        void *data, struct analysis_calls **ret_calls);
 void analysis_calls_free(struct analysis_calls *calls); /* takes NULL */
+
+/* Gives calls their moments: `clock` takes each record before analysis_calls_record does, `reader` is the one that the
+ * records come from. Both must stay valid. */
+void analysis_calls_use_clock(struct analysis_calls *calls, const struct analysis_clock *clock,
+                              const struct lb_trace_reader *reader);
 
 /* Takes a record of a trace. Returns 0, what the function returned, or -ENOMEM. */
 int analysis_calls_record(struct analysis_calls *calls, const struct lb_trace_record *record);

@@ -35,7 +35,13 @@ static int stack_tell(struct call_stacks *stacks, const struct call_stack *stack
     .unknown = stack->unknown,
   };
 
-  return stack->depth < ANALYSIS_CALLS_DEPTH_MAX ? stacks->function(stacks->data, &call) : 0;
+  if (stack->depth >= ANALYSIS_CALLS_DEPTH_MAX)
+    return 0;
+  if (stacks->clock && stacks->is_in_branches)
+    call.has_moment = analysis_clock_at(stacks->clock, stacks->reader, stack->stream, stack->branch, &call.moment);
+  else if (stacks->clock)
+    call.has_moment = analysis_clock_last(stacks->clock, stack->stream, &call.moment);
+  return stacks->function(stacks->data, &call);
 }
 
 static int frame_enter(struct call_stacks *stacks, struct call_stack *stack, const struct frame *frame,

@@ -60,7 +60,10 @@ struct call_stacks {
   struct landing landings[LANDINGS];
   analysis_call_function *function;
   void *data;
-  size_t frames; /* of all */
+  size_t frames;                      /* of all */
+  const struct analysis_clock *clock; /* NULL: times are not wanted */
+  const struct lb_trace_reader *reader;
+  bool is_in_branches; /* the reader's last record are branches of the stream */
 };
 
 static inline struct frame *call_stack_top(const struct call_stack *stack)

@@ -13,6 +13,7 @@
 #include "cli/filter_options.h"
 #include "cli/options.h"
 #include "report/report.h"
+#include "trace/trace.h"
 
 #define CONTEXT_DEFAULT 16
 
@@ -70,6 +71,9 @@ static int script_run(struct script_arguments *arguments)
   if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
   r = trace_input_check_stream(&input, options->stream);
+  options->reader = input.reader;
+  if (script_needs_times(options))
+    trace_reader_want_stamps(input.reader);
   if (r >= 0)
     r = needs_make(&input, arguments);
   if (r >= 0) {
@@ -86,14 +90,18 @@ static int script_run(struct script_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_LIMIT = 0x100, KEY_AROUND, KEY_CONTEXT };
+enum { KEY_LIMIT = 0x100, KEY_AROUND, KEY_CONTEXT, KEY_EVENTS, KEY_TIME };
 
 static const struct argp_option options[] = {
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
   {"around", KEY_AROUND, "PLACE", 0,
    "Only the branches before and after each time that PLACE (as for --from) is entered", 2},
   {"context", KEY_CONTEXT, "N", 0, "With --around: N branches before and N after (default: 16)", 2},
+  {"time", KEY_TIME, "FROM,TO", 0,
+   "Only what happened in this span of time since the start of the recording; either end may be missing", 2},
   {NULL, 0, NULL, 0, "Output:", 3},
+  {"events", KEY_EVENTS, "only", OPTION_ARG_OPTIONAL,
+   "Print system calls, signals, and the start and end of threads, too; or nothing else", 3},
   {"fields", 'F', "LIST", 0, "Print these fields, in this order: thread, number, from, to, from_sym, kind, ...", 3},
   {0},
 };
@@ -128,6 +136,31 @@ static void fields_option(struct report_script_options *script, char *list, stru
   }
 }
 
+static uint64_t nanoseconds_option(const char *word, uint64_t missing, struct argp_state *state)
+{
+  return *word ? (uint64_t)(1e9 * option_seconds("--time", word, state)) : missing;
+}
+
+static void time_option(struct report_script_options *script, char *argument, struct argp_state *state)
+{
+  char *comma = strchr(argument, ',');
+
+  if (!comma)
+    argp_error(state, "--time wants two times, as in 1.5s,2s, not '%s'", argument);
+  *comma = '\0';
+  script->from = nanoseconds_option(argument, 0, state);
+  script->to = nanoseconds_option(comma + 1, 0, state);
+  if (comma[1] && script->from >= script->to)
+    argp_error(state, "--time: the second time is not after the first");
+}
+
+static void events_option(struct report_script_options *script, const char *argument, struct argp_state *state)
+{
+  if (argument && strcmp(argument, "only") != 0)
+    argp_error(state, "--events=%s: the only value is 'only'", argument);
+  script->events = argument ? REPORT_EVENTS_ONLY : REPORT_EVENTS_TOO;
+}
+
 static void arguments_check(struct script_arguments *arguments, struct argp_state *state)
 {
   bool needs_names =
@@ -139,6 +172,8 @@ static void arguments_check(struct script_arguments *arguments, struct argp_stat
     argp_error(state, "--no-symbols excludes options that name functions or modules");
   if (arguments->options.around && arguments->shared.tail != UINT64_MAX)
     argp_error(state, "--tail and --around exclude each other");
+  if (arguments->options.around && arguments->options.events)
+    argp_error(state, "--events and --around exclude each other");
   if (arguments->has_context && !arguments->options.around)
     argp_error(state, "--context needs --around");
   arguments->options.limit = arguments->shared.top;
@@ -165,6 +200,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_CONTEXT:
     arguments->options.context = (uint32_t)filter_option_number("--context", argument, REPORT_CONTEXT_MAX, state);
     arguments->has_context = true;
+    return 0;
+  case KEY_EVENTS:
+    events_option(&arguments->options, argument, state);
+    return 0;
+  case KEY_TIME:
+    time_option(&arguments->options, argument, state);
     return 0;
   case 'F':
     fields_option(&arguments->options, argument, state);

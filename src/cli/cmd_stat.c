@@ -17,6 +17,7 @@
 
 struct stat_arguments {
   const char *file, *module;
+  bool has_syscalls;
   struct shared_options shared;
 };
 
@@ -96,17 +97,38 @@ static int stat_run(const struct stat_arguments *arguments)
   return r < 0 ? CLI_FAILURE : status;
 }
 
+static int syscalls_run(const struct stat_arguments *arguments)
+{
+  struct analysis_syscalls syscalls = {0};
+  struct report_output output = cli_output();
+  struct trace_input input;
+  int r, status;
+
+  if (trace_input_open(&input, arguments->file) < 0)
+    return CLI_FAILURE;
+  r = trace_input_check_stream(&input, arguments->shared.stream);
+  if (r >= 0)
+    r = analysis_syscalls_read(&input, arguments->shared.stream, &syscalls);
+  if (r >= 0)
+    syscalls_page_print(input.name, &syscalls, arguments->shared.top, &output, arguments->shared.is_json);
+  analysis_syscalls_done(&syscalls);
+  status = trace_input_close(&input);
+  return r < 0 ? CLI_FAILURE : status;
+}
+
 /* ---- the command line ---- */
 
-enum { KEY_MODULE = 0x100 };
+enum { KEY_MODULE = 0x100, KEY_SYSCALLS };
 
 static const struct argp_option options[] = {
   {"module", KEY_MODULE, "NAME", 0, "Show only this file: its path or the last part of it", 0},
+  {"syscalls", KEY_SYSCALLS, NULL, 0, "Show the system calls instead: how many, and how long they took", 0},
   {0},
 };
 
-static const struct argp_child children[] = {SHARED_TOP,  SHARED_SYMBOLS, SHARED_DEMANGLE, SHARED_NAMES,
-                                             SHARED_JSON, SHARED_OUTPUT,  SHARED_COMMON,   {0}};
+static const struct argp_child children[] = {SHARED_TOP,      SHARED_THREAD, SHARED_SYMBOLS,
+                                             SHARED_DEMANGLE, SHARED_NAMES,  SHARED_JSON,
+                                             SHARED_OUTPUT,   SHARED_COMMON, {0}};
 
 static error_t option_parse(int key, char *argument, struct argp_state *state)
 {
@@ -119,12 +141,19 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_MODULE:
     arguments->module = argument;
     return 0;
+  case KEY_SYSCALLS:
+    arguments->has_syscalls = true;
+    return 0;
   case ARGP_KEY_ARG:
     option_trace(&arguments->file, argument, state);
     return 0;
   case ARGP_KEY_END:
     if (!arguments->file)
       argp_error(state, "name a trace");
+    if (arguments->has_syscalls && arguments->module)
+      argp_error(state, "--syscalls and --module exclude each other");
+    if (!arguments->has_syscalls && (arguments->shared.stream != LB_TRACE_ALL || arguments->shared.thread_name))
+      argp_error(state, "--thread needs --syscalls");
     return 0;
   default:
     return ARGP_ERR_UNKNOWN;
@@ -148,5 +177,7 @@ int cmd_stat(int argc, char **argv)
   arguments.shared.top = 10;
   arguments.shared.top_default = "10";
   argp_parse(&stat_argp, argc, argv, 0, NULL, &arguments);
-  return stat_run(&arguments);
+  if (shared_options_settle(arguments.file, &arguments.shared) < 0)
+    return CLI_FAILURE;
+  return arguments.has_syscalls ? syscalls_run(&arguments) : stat_run(&arguments);
 }

@@ -17,6 +17,7 @@
 #include "lastbranch/recorder.h"
 #include "lastbranch/trace.h"
 #include "report/annotate_page.h" /* IWYU pragma: export */
+#include "report/call_text.h"     /* IWYU pragma: export */
 #include "report/calls_page.h"    /* IWYU pragma: export */
 #include "report/cpu_page.h"      /* IWYU pragma: export */
 #include "report/decode.h"        /* IWYU pragma: export */
@@ -34,6 +35,7 @@
 #include "report/source_lines.h"  /* IWYU pragma: export */
 #include "report/source_paths.h"  /* IWYU pragma: export */
 #include "report/stat_page.h"     /* IWYU pragma: export */
+#include "report/syscalls_page.h" /* IWYU pragma: export */
 #include "report/view.h"          /* IWYU pragma: export */
 #include "report/words.h"         /* IWYU pragma: export */
 

@@ -17,8 +17,8 @@ int report_script_new(const struct report_script_options *options, struct report
     return -ENOMEM;
   script->options = *options;
   script->generation = PLACE_WHATS;
-  if (options->around && script_around_begin(script) < 0) {
-    free(script);
+  if ((options->around && script_around_begin(script) < 0) || script_events_begin(script) < 0) {
+    report_script_free(script);
     return -ENOMEM;
   }
   *ret_script = script;
@@ -30,6 +30,7 @@ void report_script_free(struct report_script *script)
   if (!script)
     return;
   script_around_done(script);
+  script_events_done(script);
   stream_list_done(&script->streams);
   free(script);
 }
@@ -325,16 +326,38 @@ static int record_learn(struct report_script *script, const struct lb_trace_reco
   return r;
 }
 
+int report_script_end(struct report_script *script, struct text *text)
+{
+  return script_events_end(script, text);
+}
+
+bool report_script_lacks_times(const struct report_script *script)
+{
+  return script->clock && !analysis_clock_has_times(script->clock);
+}
+
+static int branches_record(struct report_script *script, const struct lb_trace_branches *given, struct text *text)
+{
+  struct lb_trace_branches branches = *given;
+
+  script_cut(script, &branches);
+  return branches.count ? script_branches(script, &branches, text) : 0;
+}
+
 int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text)
 {
-  int r = 0;
+  bool has_branches = script->options.events != REPORT_EVENTS_ONLY;
+  int r;
 
   if (script->printed >= script->options.limit)
     return 0;
+  r = script_events_record(script, record, text);
+  if (r < 0)
+    return r;
   if (is_told(script, record))
     r = record_learn(script, record);
-  else if (record->type == LB_TRACE_BRANCHES && is_wanted(script, record->branches.stream))
-    r = script_branches(script, &record->branches, text);
+  else if (record->type == LB_TRACE_BRANCHES && has_branches && is_wanted(script, record->branches.stream))
+    r = branches_record(script, &record->branches, text);
   else if (record->type == LB_TRACE_GAP && is_wanted(script, record->gap.stream))
     r = script->options.is_json ? gap_json(&record->gap, text) : gap_text(&record->gap, text);
   return r < 0 ? r : script->printed < script->options.limit;

@@ -30,6 +30,8 @@ enum report_field {
   REPORT_FIELD_FLAGS,
   REPORT_FIELD_CPL,
   REPORT_FIELD_INSN,
+  REPORT_FIELD_TIME,
+  REPORT_FIELD_CPU,
   REPORT_FIELDS,
 };
 
@@ -38,6 +40,9 @@ const char *report_field_name(unsigned field);
 
 /* The field with this name. Returns >= 0, or -EINVAL. */
 int report_field_find(const char *word);
+
+/* Lines for system calls, signals, and threads that begin and end. */
+enum report_events { REPORT_EVENTS_NONE, REPORT_EVENTS_TOO, REPORT_EVENTS_ONLY };
 
 struct report_script_options {
   bool is_json;                   /* an object in each line */
@@ -52,7 +57,13 @@ struct report_script_options {
   uint8_t fields[REPORT_FIELDS]; /* enum report_field, each once, */
   size_t field_count;            /* 0: thread, number, from and to with their symbols, kind, flags */
   struct analysis_code *code;    /* for REPORT_FIELD_INSN; else may be NULL */
+  enum report_events events;
+  uint64_t from, to; /* only what happened from `from` on and before `to`, in nanoseconds. `to` 0: no end */
+  const struct lb_trace_reader *reader; /* for times: asked for stamps */
 };
+
+/* Do these options need times? The reader must then be asked for stamps. */
+bool script_needs_times(const struct report_script_options *options);
 
 #define REPORT_CONTEXT_MAX 65536u
 #define REPORT_CONTEXT_BYTES (UINT64_C(128) << 20) /* for branches before an entry, of all streams together */
@@ -67,6 +78,12 @@ void report_script_free(struct report_script *script); /* takes NULL */
  * branches as wanted were printed; LB_E_TOO_BIG: REPORT_CONTEXT_BYTES is not enough for so many streams; -ENOMEM: some
  * of the lines may be missing. */
 int report_script_record(struct report_script *script, const struct lb_trace_record *record, struct text *text);
+
+/* To be called after the last record: appends lines for what has not ended. Returns 0, or -ENOMEM. */
+int report_script_end(struct report_script *script, struct text *text);
+
+/* Whether times were needed, and the records had none. */
+bool report_script_lacks_times(const struct report_script *script);
 
 /* Skips the next `count` branches that would get a line. Not for use with `around`. */
 void report_script_skip(struct report_script *script, uint64_t count);

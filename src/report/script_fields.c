@@ -29,6 +29,8 @@ static const char *const field_names[REPORT_FIELDS] = {
   [REPORT_FIELD_FLAGS] = "flags",
   [REPORT_FIELD_CPL] = "cpl",
   [REPORT_FIELD_INSN] = "insn",
+  [REPORT_FIELD_TIME] = "time",
+  [REPORT_FIELD_CPU] = "cpu",
 };
 
 const char *report_field_name(unsigned field)
@@ -164,6 +166,30 @@ static void put_cpl(struct report_script *script, const struct lb_branch *branch
   put_string(script, text);
 }
 
+/* Seconds since the start of the recording. */
+static void put_time(struct report_script *script, uint64_t number)
+{
+  uint64_t time = script->options.reader ? trace_reader_time(script->options.reader, number) : TRACE_NO_TIME;
+  char text[32];
+
+  if (time == TRACE_NO_TIME) {
+    put_string(script, NULL);
+    return;
+  }
+  snprintf(text, sizeof(text), "%.9f", (double)time / 1e9);
+  writer_string(&script->writer, text);
+}
+
+static void put_cpu(struct report_script *script, uint32_t number_of_stream)
+{
+  int cpu = script->clock ? analysis_clock_cpu(script->clock, number_of_stream) : -1;
+
+  if (cpu < 0)
+    put_string(script, NULL);
+  else
+    writer_decimal(&script->writer, (uint64_t)cpu);
+}
+
 /* Prints a field about the thread. Returns false for a field about the branch. */
 static bool put_thread_field(struct report_script *script, unsigned field, uint32_t number_of_stream,
                              const struct analysis_stream *stream)
@@ -180,6 +206,9 @@ static bool put_thread_field(struct report_script *script, unsigned field, uint3
     return true;
   case REPORT_FIELD_NAME:
     put_string(script, stream->name && *stream->name ? stream->name : NULL);
+    return true;
+  case REPORT_FIELD_CPU:
+    put_cpu(script, number_of_stream);
     return true;
   default:
     return false;
@@ -212,6 +241,9 @@ static void put_branch_field(struct report_script *script, unsigned field, uint6
   switch (field) {
   case REPORT_FIELD_NUMBER:
     writer_decimal(&script->writer, number);
+    break;
+  case REPORT_FIELD_TIME:
+    put_time(script, number);
     break;
   case REPORT_FIELD_FROM:
     put_address(script, analysis_from(branch));

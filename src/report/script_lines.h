@@ -8,6 +8,7 @@
 #define REPORT_SCRIPT_LINES_H
 
 #include "analysis/analysis.h"
+#include "base/base.h"
 #include "report/report.h"
 #include "report/writer.h"
 
@@ -48,9 +49,23 @@ struct report_script {
   struct analysis_filter *entries; /* branches to the place */
   struct kept_branches *kept;      /* of each stream */
   size_t kept_count, kept_capacity;
+  struct analysis_clock *clock; /* NULL: no times are needed */
+  struct text event;            /* lines that are not in the output yet */
   struct place places[PLACES];
   struct writer writer;
 };
+
+/* ---- script_events.c; return 0, or -ENOMEM ---- */
+
+int script_events_begin(struct report_script *script);
+void script_events_done(struct report_script *script);
+
+/* Appends the lines of events that a record ends. To be called before the record is used. */
+int script_events_record(struct report_script *script, const struct lb_trace_record *record, struct text *text);
+int script_events_end(struct report_script *script, struct text *text);
+
+/* Leaves out the branches that are not in the span of time. */
+void script_cut(const struct report_script *script, struct lb_trace_branches *branches);
 
 /* Makes the text of a place and caches it if it is short. */
 void script_put_new_place(struct report_script *script, struct place *place, enum place_what what, uint32_t space,

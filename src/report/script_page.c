@@ -4,6 +4,8 @@
  */
 #include "report/script_page.h"
 
+#include <errno.h>
+
 #include "base/base.h"
 
 #define TAIL_FIRST 65536u /* branches that are searched for the last ones that pass a filter */
@@ -176,6 +178,23 @@ static bool is_in_vain(const struct printing *printing)
   return true;
 }
 
+/* Prints the events that have not ended, or says that there are none. */
+static int printing_finish(struct printing *printing)
+{
+  const struct report_script_options *options = printing->page->options;
+  bool needs_times = options->events || options->from || options->to;
+
+  if (report_script_end(printing->script, &printing->text) < 0)
+    return printing_complain(printing, -ENOMEM);
+  if (printing->text.length && !lines_write(printing))
+    return -1;
+  if (!needs_times || !report_script_lacks_times(printing->script))
+    return 0;
+  message("%s: the trace has no times and no system calls; record it again with this version of lbr",
+          printing->page->input->name);
+  return LB_E_NO_ENTRY;
+}
+
 int report_script_page_print(const struct report_script_page *page)
 {
   struct printing printing = {.page = page};
@@ -184,6 +203,8 @@ int report_script_page_print(const struct report_script_page *page)
   if (r < 0)
     return printing_complain(&printing, r);
   r = page->tail == UINT64_MAX ? printing_all(&printing) : printing_tail(&printing);
+  if (r >= 0)
+    r = printing_finish(&printing);
   if (r >= 0 && is_in_vain(&printing))
     r = LB_E_NO_ENTRY;
   report_script_free(printing.script);
