@@ -123,6 +123,11 @@ class Worker(threading.Thread):
             self.error = "request %d: %s: %s" % (self.count, type(error).__name__, error)
 
 
+def interrupt_allow():
+    """A program that a shell starts in the background ignores SIGINT, and so would the load, which is ended by it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 class Load:
     """Workers, and a program that makes as many requests as it can (command) until it is ended by a signal."""
 
@@ -131,7 +136,8 @@ class Load:
         self.workers = [Worker(connect) for connect in connects]
         with open(self.log, "w", encoding="utf-8") as file:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=file, user=user,
-                                            env={**os.environ, "LC_ALL": "C", **(environment or {})})
+                                            env={**os.environ, "LC_ALL": "C", **(environment or {})},
+                                            preexec_fn=interrupt_allow)
 
     def count(self):
         """Of requests whose answers were checked."""
