@@ -27,6 +27,19 @@ const char *words_number(char buffer[WORDS_NUMBER_SIZE], uint64_t value)
   return buffer;
 }
 
+const char *words_duration(char buffer[WORDS_NUMBER_SIZE], uint64_t nanoseconds)
+{
+  static const char *const units[] = {"ns", "us", "ms", "s"};
+  double value = (double)nanoseconds;
+  size_t unit = 0;
+
+  for (; value >= 999.5 && unit < 3; unit++)
+    value /= 1000;
+  snprintf(buffer, WORDS_NUMBER_SIZE, "%.*f %s", unit && value < 9.995 ? 2 : unit && value < 99.95 ? 1 : 0, value,
+           units[unit]);
+  return buffer;
+}
+
 bool words_has_utf8(void)
 {
   static const char *const variables[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -79,6 +92,18 @@ void words_put_number(struct page *page, const char *key, uint64_t value, int wi
     page_put_number(page, key, value);
   else
     page_putf(page, key, "%*s", width, words_number(buffer, value));
+}
+
+void words_put_duration(struct page *page, const char *key, uint64_t nanoseconds, int width)
+{
+  char buffer[WORDS_NUMBER_SIZE];
+
+  if (page->is_json) {
+    snprintf(buffer, sizeof(buffer), "%.9f", (double)nanoseconds / 1e9);
+    page_put_json(page, key, buffer);
+  } else {
+    page_putf(page, key, "%*s", width, words_duration(buffer, nanoseconds));
+  }
 }
 
 void words_put_share(struct page *page, const char *key, uint64_t part, uint64_t whole)

@@ -14,6 +14,9 @@
 /* "1,234,567". Returns `buffer`. */
 const char *words_number(char buffer[WORDS_NUMBER_SIZE], uint64_t value);
 
+/* Nanoseconds with three digits that count: "987 ns", "1.23 us", "45.6 ms", "789 s". Returns `buffer`. */
+const char *words_duration(char buffer[WORDS_NUMBER_SIZE], uint64_t nanoseconds);
+
 /* Does the terminal show UTF-8? Assumed, unless the locale says otherwise. */
 bool words_has_utf8(void);
 
@@ -23,6 +26,7 @@ int words_add_printable(struct text *text, const char *bytes, size_t length);
 
 /* Cells of a table, and in JSON members. A number stands at the right side of its column; so does a share. */
 void words_put_number(struct page *page, const char *key, uint64_t value, int width);
+void words_put_duration(struct page *page, const char *key, uint64_t nanoseconds, int width); /* JSON: seconds */
 void words_put_share(struct page *page, const char *key, uint64_t part, uint64_t whole);
 
 /* Text only: a bar of ten columns. */
