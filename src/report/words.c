@@ -32,11 +32,13 @@ const char *words_duration(char buffer[WORDS_NUMBER_SIZE], uint64_t nanoseconds)
   static const char *const units[] = {"ns", "us", "ms", "s"};
   double value = (double)nanoseconds;
   size_t unit = 0;
+  int places = 0;
 
   for (; value >= 999.5 && unit < 3; unit++)
     value /= 1000;
-  snprintf(buffer, WORDS_NUMBER_SIZE, "%.*f %s", unit && value < 9.995 ? 2 : unit && value < 99.95 ? 1 : 0, value,
-           units[unit]);
+  if (unit && value < 99.95)
+    places = value < 9.995 ? 2 : 1;
+  snprintf(buffer, WORDS_NUMBER_SIZE, "%.*f %s", places, value, units[unit]);
   return buffer;
 }
 
