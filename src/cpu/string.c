@@ -10,6 +10,7 @@
 #include "cpu/block.h"
 #include "cpu/operand.h"
 #include "cpu/run.h"
+#include "cpu/system.h"
 #include "cpu/variant.h"
 #include "cpu/vector.h"
 
@@ -173,6 +174,19 @@ ALWAYS_INLINE const struct insn *string_end(struct cpu *cpu, const struct insn *
   return cpu->counts_blocks && start - cpu->budget_start > STRING_LONG ? insn_leave(cpu, insn) : insn + 1;
 }
 
+/* A repetition of nothing with 32-bit addresses, in 64-bit mode. Intel's processors clear the upper half of RCX, and
+ * those of the pointers with MOVS and STOS (measured on a Xeon; KVM's emulator does the same). AMD's change nothing. */
+static void string_none(struct cpu *cpu, const struct insn *insn, enum string_operation operation)
+{
+  if (insn->address_mask != UINT32_MAX || !system_is_intel(cpu))
+    return;
+  cpu->r[RCX] = 0;
+  if (operation == STRING_MOVS)
+    cpu->r[RSI] &= UINT32_MAX;
+  if (operation == STRING_MOVS || operation == STRING_STOS)
+    cpu->r[RDI] &= UINT32_MAX;
+}
+
 ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct insn *insn, unsigned size,
                                                enum string_operation operation)
 {
@@ -180,8 +194,16 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
   unsigned left = is_step ? 1 : STRING_MOST;
   uint64_t count = cpu->r[RCX] & insn->address_mask;
   int64_t start = cpu->budget_start;
+  const struct cpu_lazy flags = cpu->lazy;
+  /* SDM vol. 2, REP: a fault in CMPS or SCAS finds the flags as they were before the instruction. On AMD's processors
+   * they are those of the last element (measured on a Zen 4). */
+  bool has_flags_back = (operation == STRING_CMPS || operation == STRING_SCAS) && system_is_intel(cpu);
 
+  if (!count)
+    string_none(cpu, insn, operation);
   while (count && left) {
+    if (has_flags_back)
+      cpu->lazy = flags;
     unsigned done = string_some(cpu, insn, size, operation, count < left ? (unsigned)count : left);
 
     count -= done;

@@ -30,7 +30,7 @@ enum {
   RAM = 0x200000,
 };
 enum { CODE_32 = 0x08, DATA_32 = 0x10, STACK_16 = 0x18, SMALL = 0x20, CODE_64 = 0x28 };
-enum { DE = 0, BR = 5, UD = 6, SS_FAULT = 12, GP = 13 };
+enum { DE = 0, BR = 5, UD = 6, SS_FAULT = 12, GP = 13, PF = 14 };
 
 static struct memory memory;
 static struct cpu *cpu;
@@ -64,11 +64,13 @@ static void poke_tables(void)
     poke(AT_HANDLERS + 16 * i, 1, 0xF4);
 }
 
+static const char *model_name = "skylake";
+
 static void start(void)
 {
   const struct lb_cpu *model;
 
-  assert_int_equal(lb_cpu_find("skylake", &model), 0);
+  assert_int_equal(lb_cpu_find(model_name, &model), 0);
   assert_int_equal(memory_init(&memory, RAM), 0);
   memory.rom_start = 0x100000;
   assert_int_equal(cpu_new(model, &memory, &bus_idle, 0, &cpu), 0);
@@ -127,9 +129,16 @@ static int setup_64(void **state)
   return 0;
 }
 
+static int setup_amd_64(void **state)
+{
+  model_name = "zen4";
+  return setup_64(state);
+}
+
 static int teardown(void **state)
 {
   (void)state;
+  model_name = "skylake";
   cpu_free(cpu);
   memory_done(&memory);
   return 0;
@@ -163,7 +172,7 @@ static void run_bytes(const char *bytes, size_t size)
 /* What the exception pushed, behind its error code. */
 static uint64_t saved_ip(unsigned vector)
 {
-  bool has_error = vector == SS_FAULT || vector == GP;
+  bool has_error = vector == SS_FAULT || vector == GP || vector == PF;
 
   if (!(cpu->cr0 & CR0_PE))
     return peek(cpu->r[RSP] & 0xFFFF, 2);
@@ -600,6 +609,64 @@ static void test_wrapping_index(void **state)
   assert_int_equal(cpu->r[RAX], 0x99);
 }
 
+/* Compares equal bytes up to the end of memory, where it faults. CF was set before. */
+static void check_compare_fault(unsigned carry)
+{
+  cpu->r[RSI] = cpu->r[RDI] = RAM - 3, cpu->r[RCX] = 9;
+  RUN_FAULTS("\xFC\xF9\xF3\xA6", PF, 2); /* cld; stc; repe cmpsb */
+  assert_int_equal(cpu->r[RCX], 6);
+  assert_int_equal(cpu->r[RSI], RAM);
+  assert_int_equal(peek(cpu->r[RSP] + 24, 8) & FLAG_CF, carry); /* after error code, RIP and CS */
+}
+
+/* SDM vol. 2, REP: EFLAGS are restored to the state before the instruction. */
+static void test_compare_fault_intel(void **state)
+{
+  (void)state;
+  check_compare_fault(FLAG_CF);
+}
+
+/* As a Zen 4 does it. */
+static void test_compare_fault_amd(void **state)
+{
+  (void)state;
+  check_compare_fault(0);
+}
+
+#define HIGH UINT64_C(0x8000000000)
+
+/* Runs a repetition with ECX = 0 and 32-bit addresses; which upper halves are left? */
+static void check_none(const char *bytes, uint64_t rcx, uint64_t rsi, uint64_t rdi)
+{
+  cpu->r[RCX] = HIGH, cpu->r[RSI] = HIGH | AT_DATA, cpu->r[RDI] = HIGH | (AT_DATA + 64);
+  run_bytes(bytes, 3);
+  assert_int_equal(cpu->rip, AT_CODE + 4);
+  assert_int_equal(cpu->r[RCX], rcx);
+  assert_int_equal(cpu->r[RSI], rsi | AT_DATA);
+  assert_int_equal(cpu->r[RDI], rdi | (AT_DATA + 64));
+}
+
+/* As a Xeon does it; KVM's emulator has the same rule for Intel's processors. */
+static void test_none_intel(void **state)
+{
+  (void)state;
+  check_none("\x67\xF3\xA4", 0, 0, 0);       /* movsb */
+  check_none("\x67\xF3\xA5", 0, 0, 0);       /* movsd */
+  check_none("\x67\xF3\xA6", 0, HIGH, HIGH); /* cmpsb */
+  check_none("\x67\xF3\xAE", 0, HIGH, HIGH); /* scasb */
+  check_none("\x67\xF3\xAC", 0, HIGH, HIGH); /* lodsb */
+  check_none("\x67\xF3\xAA", 0, HIGH, 0);    /* stosb */
+}
+
+/* As a Zen 4 does it. */
+static void test_none_amd(void **state)
+{
+  (void)state;
+  check_none("\x67\xF3\xA4", HIGH, HIGH, HIGH);
+  check_none("\x67\xF3\xAE", HIGH, HIGH, HIGH);
+  check_none("\x67\xF3\xAA", HIGH, HIGH, HIGH);
+}
+
 /* ---- branches ---- */
 
 static void test_loops(void **state)
@@ -682,6 +749,10 @@ int main(void)
     TEST_32(test_compare_ends),
     TEST_32(test_repetition_that_faults),
     TEST_16(test_wrapping_index),
+    TEST_64(test_compare_fault_intel),
+    cmocka_unit_test_setup_teardown(test_compare_fault_amd, setup_amd_64, teardown),
+    TEST_64(test_none_intel),
+    cmocka_unit_test_setup_teardown(test_none_amd, setup_amd_64, teardown),
     TEST_32(test_loops),
     TEST_32(test_call_and_return),
     TEST_32(test_target_beyond_limit),
