@@ -215,6 +215,15 @@ static void handle_entry(struct tracee *tracee)
   resume(tracee, 0);
 }
 
+/* The trap of a step. Some hypervisors now and then lose the bit of DR6 that says so; the kernel then takes the trap
+ * for a breakpoint, although no breakpoint instruction is there. */
+static bool is_trap_of_step(const struct tracee *tracee, int signal, const siginfo_t *info)
+{
+  bool is_lost = info->si_code == TRAP_BRKPT && !step_is_breakpoint(&tracee->next);
+
+  return signal == SIGTRAP && (info->si_code == TRAP_TRACE || is_lost);
+}
+
 /* Stopped by a signal: that of the step, or one for the program, whether or not it executed something before. */
 static void handle_signal(struct tracee *tracee, int signal)
 {
@@ -230,7 +239,7 @@ static void handle_signal(struct tracee *tracee, int signal)
   }
   if (ptrace(PTRACE_GETREGS, tracee->id, 0, &registers))
     return;
-  bool is_step = signal == SIGTRAP && info.si_code == TRAP_TRACE;
+  bool is_step = is_trap_of_step(tracee, signal, &info);
   bool is_ours = is_step && !tracee->owns_trap_flag; /* its own TF makes the same trap */
   if (is_step || registers.rip != tracee->registers.rip) {
     write_step(tracee, registers.rip, registers.rsp, registers.eflags);

@@ -143,6 +143,11 @@ static ZydisMnemonic step_mnemonic(const struct step *step)
   return step->length > 0 ? step->code.code.mnemonic : ZYDIS_MNEMONIC_INVALID;
 }
 
+bool step_is_breakpoint(const struct step *step)
+{
+  return step_mnemonic(step) == ZYDIS_MNEMONIC_INT3 || step_mnemonic(step) == ZYDIS_MNEMONIC_INT1;
+}
+
 /* MOV SS and POP SS hold the trap back until the next instruction is done (SDM vol. 3, 6.8.3); LSS does not. */
 bool step_loads_ss(const struct step *step)
 {

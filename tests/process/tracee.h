@@ -52,10 +52,11 @@ int tracee_write(const struct tracee *tracee, uint64_t address, const void *byte
  * before and after a system call. */
 int tracee_resume(struct tracee *tracee, int signal);
 
-bool step_is_call(const struct step *step);      /* SYSCALL, INT 0x80 */
-bool step_loads_ss(const struct step *step);     /* the trap of this step comes one instruction later */
-bool step_stores_flags(const struct step *step); /* PUSHF */
-bool step_loads_flags(const struct step *step);  /* POPF, IRET */
+bool step_is_call(const struct step *step);       /* SYSCALL, INT 0x80 */
+bool step_is_breakpoint(const struct step *step); /* INT3, INT1 */
+bool step_loads_ss(const struct step *step);      /* the trap of this step comes one instruction later */
+bool step_stores_flags(const struct step *step);  /* PUSHF */
+bool step_loads_flags(const struct step *step);   /* POPF, IRET */
 bool step_is_taken(const struct step *step, const struct user_regs_struct *registers); /* of a conditional branch */
 uint64_t step_target(const struct step *step);                                         /* of a relative branch */
 
