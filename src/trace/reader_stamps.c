@@ -124,17 +124,26 @@ int stamps_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
   return 1;
 }
 
+/* When the branches before a stamp had been taken: a thread takes none while it waits for the recorder. */
+static uint64_t branches_end(const struct trace_stamp *stamp)
+{
+  uint64_t held = stamp->type == TRACE_STAMP_HELD && stamp->result > 0 ? (uint64_t)stamp->result : 0;
+
+  return held < stamp->time ? stamp->time - held : 0;
+}
+
 uint64_t trace_reader_time(const struct lb_trace_reader *reader, uint64_t number)
 {
   const struct reader_stamps *stamps = &reader->stamps;
   const struct trace_stamp *before = &stamps->before, *next = &stamps->next;
+  uint64_t end = stamps->has_next ? branches_end(next) : 0;
 
   if (!stamps->has_before)
-    return stamps->has_next ? next->time : TRACE_NO_TIME;
-  if (!stamps->has_next || number <= before->number || next->time <= before->time)
+    return stamps->has_next ? end : TRACE_NO_TIME;
+  if (!stamps->has_next || number <= before->number || end <= before->time)
     return before->time;
   if (number >= next->number)
-    return next->time;
-  return before->time + (uint64_t)((double)(next->time - before->time) * (double)(number - before->number) /
+    return end;
+  return before->time + (uint64_t)((double)(end - before->time) * (double)(number - before->number) /
                                    (double)(next->number - before->number));
 }

@@ -124,8 +124,8 @@ void trace_reader_want_stamps(struct lb_trace_reader *reader);
 const struct trace_stamp *trace_record_stamp(const struct lb_trace_record *record);
 
 /* The time at which branch `number` of the record that was given last was taken: the times of the stamps before and
- * after it are exact, and those between them are interpolated by branches. Returns TRACE_NO_TIME if the trace has none,
- * or the reader was not asked for stamps. */
+ * after it are exact, and those between them are interpolated by branches, up to the moment from which the thread
+ * waited for the recorder. Returns TRACE_NO_TIME if the trace has none, or the reader was not asked for stamps. */
 #define TRACE_NO_TIME UINT64_MAX
 uint64_t trace_reader_time(const struct lb_trace_reader *reader, uint64_t number);
 
