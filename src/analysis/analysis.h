@@ -26,6 +26,7 @@
 #include "analysis/fault.h"          /* IWYU pragma: export */
 #include "analysis/filter.h"         /* IWYU pragma: export */
 #include "analysis/hot.h"            /* IWYU pragma: export */
+#include "analysis/latency.h"        /* IWYU pragma: export */
 #include "analysis/location.h"       /* IWYU pragma: export */
 #include "analysis/module_totals.h"  /* IWYU pragma: export */
 #include "analysis/names.h"          /* IWYU pragma: export */
@@ -37,6 +38,7 @@
 #include "analysis/streams.h"        /* IWYU pragma: export */
 #include "analysis/summary.h"        /* IWYU pragma: export */
 #include "analysis/syscalls.h"       /* IWYU pragma: export */
+#include "analysis/thread_times.h"   /* IWYU pragma: export */
 #include "analysis/timeline.h"       /* IWYU pragma: export */
 #include "analysis/trace_input.h"    /* IWYU pragma: export */
 #include "analysis/trace_part.h"     /* IWYU pragma: export */

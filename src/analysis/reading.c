@@ -10,6 +10,7 @@
 
 #include "analysis/analysis.h"
 #include "base/base.h"
+#include "trace/trace.h"
 
 #define NEAR_SHOWN 5
 
@@ -62,7 +63,7 @@ static int record_note(struct analysis_reading *reading, const struct lb_trace_r
   if (record->type == LB_TRACE_STREAM)
     return thread_describe(reading, &record->stream);
   if (!count)
-    return 0;
+    return analysis_thread_times_record(&reading->times, record);
   thread = thread_get(reading, stream);
   if (!thread)
     return -ENOMEM;
@@ -105,6 +106,7 @@ static int reading_count(struct analysis_reading *reading, uint32_t stream)
   if (r < 0)
     return r;
   analysis_counts_stream(reading->counts, stream);
+  trace_reader_want_stamps(reading->input.reader);
   return counts_read(reading, reading->counts, stream, true);
 }
 
@@ -195,5 +197,6 @@ int analysis_reading_close(struct analysis_reading *reading)
   analysis_code_free(reading->code);
   analysis_names_free(reading->names);
   free(reading->threads);
+  analysis_thread_times_done(&reading->times);
   return trace_input_close(&reading->input);
 }

@@ -9,6 +9,7 @@
 #include "analysis/counts.h"
 #include "analysis/hot.h"
 #include "analysis/predict.h"
+#include "analysis/thread_times.h"
 #include "analysis/trace_input.h"
 
 /* A thread of the trace. */
@@ -27,6 +28,7 @@ struct analysis_reading {
   struct analysis_counts *counts;
   struct analysis_reading_thread *threads;
   size_t thread_count, thread_capacity;
+  struct analysis_thread_times times; /* of all streams */
 };
 
 /* Opens the trace and counts all of it, or one stream (LB_TRACE_ALL: all). Returns 0, also if the trace could not be

@@ -39,6 +39,7 @@ void analysis_summary_free(struct analysis_summary *summary)
   for (size_t i = 0; i < METAS; i++)
     free(summary->metas[i]);
   stream_list_done(&summary->streams);
+  analysis_thread_times_done(&summary->times);
   edge_table_done(&summary->edges);
   function_list_done(&summary->functions);
   analysis_filter_free(summary->filter);
@@ -324,7 +325,7 @@ int analysis_summary_record(struct analysis_summary *summary, const struct lb_tr
   case LB_TRACE_STOP:
     return 0;
   }
-  return 0;
+  return analysis_thread_times_record(&summary->times, record);
 }
 
 /* ---- results ---- */
@@ -348,4 +349,9 @@ bool analysis_summary_stream(const struct analysis_summary *summary, size_t numb
     return false;
   *ret_stream = summary->streams.streams[number];
   return true;
+}
+
+const struct analysis_thread_times *analysis_summary_times(const struct analysis_summary *summary)
+{
+  return &summary->times;
 }

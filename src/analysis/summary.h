@@ -11,6 +11,7 @@
 
 #include "analysis/names.h"
 #include "analysis/streams.h"
+#include "analysis/thread_times.h"
 #include "lastbranch/branch.h"
 #include "lastbranch/trace.h"
 
@@ -54,6 +55,9 @@ const char *analysis_summary_meta(const struct analysis_summary *summary, const 
 
 /* The streams, from 0 on. Returns false past the last. */
 bool analysis_summary_stream(const struct analysis_summary *summary, size_t number, struct analysis_stream *ret_stream);
+
+/* Their times, if the reader was asked for stamps. */
+const struct analysis_thread_times *analysis_summary_times(const struct analysis_summary *summary);
 
 /* A function as extent.h has it. */
 struct analysis_function {

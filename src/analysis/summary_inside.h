@@ -37,6 +37,7 @@ struct analysis_summary {
   struct analysis_names *names;
   struct analysis_totals totals;
   struct stream_list streams;
+  struct analysis_thread_times times;
   struct edge_table edges;
   struct function_list functions;
   uint32_t generation;            /* of the modules; 24 bits */

@@ -12,6 +12,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/report.h"
+#include "trace/trace.h"
 
 #define TOP_MAX (1u << 20) /* rows of a table, for --top all */
 
@@ -30,6 +31,7 @@ static int trace_count(struct trace_input *input, struct analysis_summary *summa
   struct lb_trace_record record;
   int r;
 
+  trace_reader_want_stamps(input->reader);
   trace_progress_begin(&progress, input->reader);
   if (!has_module) {
     analysis_summary_count(summary, input->reader);

@@ -90,7 +90,27 @@ static void put_head(const struct report_page *report, struct page *page)
   } else if (report->covers)
     page_remark(page, "%s", report->covers);
   put_sum(report, page);
+  report_put_times(page, &report->reading->times, report->stream, "; --by latency shows the times of functions");
   put_unknown(report, page);
+}
+
+bool report_put_times(struct page *page, const struct analysis_thread_times *times, uint32_t stream, const char *rest)
+{
+  char ran[WORDS_NUMBER_SIZE], waited[WORDS_NUMBER_SIZE];
+  struct analysis_thread_time time;
+
+  if (!analysis_thread_times_sum(times, stream, &time)) {
+    page_absent(page, "running");
+    page_absent(page, "waiting");
+    return false;
+  }
+  if (page->is_json) {
+    words_put_duration(page, "running", time.all - time.waited, 0);
+    words_put_duration(page, "waiting", time.waited, 0);
+  }
+  page_remark(page, "%s ran for %s and waited for %s%s", stream == LB_TRACE_ALL ? "its threads" : "the thread",
+              words_duration(ran, time.all - time.waited), words_duration(waited, time.waited), rest);
+  return true;
 }
 
 void report_put_rest(struct page *page, uint64_t shown, uint64_t count)

@@ -30,23 +30,44 @@ struct report_page {
 
 void report_page_print(const struct report_page *report, const struct report_output *output, bool is_json);
 
-/* ---- tables (report_tables.c) ---- */
+/* ---- tables (hot_tables.c) ---- */
 
 void report_put_functions(const struct report_page *report, struct page *page);
 void report_put_modules(const struct report_page *report, struct page *page);
 void report_put_lines(const struct report_page *report, struct page *page);
 void report_put_threads(const struct report_page *report, struct page *page);
 
-/* ---- tables of branches (report_branches.c), with so many rows ---- */
+/* ---- tables of branches (hot_branches.c), with so many rows ---- */
 
 void report_put_edges(const struct report_page *report, struct page *page, uint64_t top);
 void report_put_branches(const struct report_page *report, struct page *page, uint64_t top);
 void report_put_indirects(const struct report_page *report, struct page *page, uint64_t top);
+
+/* The name of a function, as the last cell of a row. */
+void report_put_function(struct page *page, const struct analysis_hot_function *function);
 
 /* Are only the taken branches known? */
 bool report_has_only_taken(const struct report_page *report);
 
 /* Prints how many rows of a table are not shown. */
 void report_put_rest(struct page *page, uint64_t shown, uint64_t count);
+
+/* How long the threads ran and waited, as values of JSON or a part of a sentence: "its threads ran for ... and waited
+ * for ..."; `stream` as above. Returns false, printing nothing, if the trace has no times. */
+bool report_put_times(struct page *page, const struct analysis_thread_times *times, uint32_t stream, const char *rest);
+
+/* ---- durations of calls (hot_latency.c) ---- */
+
+struct report_latency {
+  const char *file;
+  struct analysis_names *names;
+  const struct analysis_latency *latency; /* sorted */
+  uint64_t top;                           /* rows of the table */
+  uint32_t stream;                        /* or LB_TRACE_ALL */
+  bool has_histograms;                    /* one for each row; JSON always has them */
+  bool has_utf8;
+};
+
+void report_latency_print(const struct report_latency *report, const struct report_output *output, bool is_json);
 
 #endif

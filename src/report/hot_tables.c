@@ -67,7 +67,7 @@ static void put_count(struct page *page, const char *key, uint64_t value, bool i
 
 /* ---- functions ---- */
 
-static void put_function(struct page *page, const struct analysis_hot_function *function)
+void report_put_function(struct page *page, const struct analysis_hot_function *function)
 {
   char text[1400];
 
@@ -110,7 +110,7 @@ void report_put_functions(const struct report_page *report, struct page *page)
     if (page->is_json)
       put_count(page, "not_taken", functions[i].passed, is_known, 0);
     words_put_number(page, "calls", functions[i].calls, 12);
-    put_function(page, &functions[i]);
+    report_put_function(page, &functions[i]);
     page_row_end(page);
   }
   page_table_end(page);

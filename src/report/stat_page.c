@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "report/page.h"
+#include "report/words.h"
 
 #define ROWS_MAX 50u /* threads and modules that the text shows; JSON has all */
 
@@ -182,14 +183,35 @@ static void put_kinds(const struct stat_page *stat, struct page *page)
   page_table_end(page);
 }
 
+/* When a thread began, and how long it ran and waited. A trace without times has no such columns. */
+static void put_times(const struct stat_page *stat, struct page *page, uint32_t number, bool has_times)
+{
+  static const char *const keys[] = {"start", "duration", "running", "waiting"};
+  struct analysis_thread_time time = {0};
+  bool is_known = analysis_thread_times_of(analysis_summary_times(stat->summary), number, &time);
+  const uint64_t values[] = {time.start, time.all, time.all - time.waited, time.waited};
+
+  for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && (has_times || page->is_json); i++) {
+    if (is_known)
+      words_put_duration(page, keys[i], values[i], 0);
+    else
+      page_put(page, keys[i], NULL);
+  }
+}
+
 static void put_threads(const struct stat_page *stat, struct page *page)
 {
-  static const struct page_column columns[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
-                                               {"system's", 9}, {"name", 16},     {"command", 0}, {NULL, 0}};
+  static const struct page_column plain[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
+                                             {"system's", 9}, {"name", 16},     {"command", 0}, {NULL, 0}};
+  static const struct page_column timed[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},    {"process", 8},
+                                             {"system's", 9}, {"start", 9},     {"duration", 9}, {"running", 9},
+                                             {"waiting", 9},  {"name", 16},     {"command", 0},  {NULL, 0}};
+  struct analysis_thread_time time;
+  bool has_times = analysis_thread_times_sum(analysis_summary_times(stat->summary), LB_TRACE_ALL, &time);
   struct analysis_stream stream;
 
   page_heading(page, "Threads");
-  page_table(page, "threads", columns);
+  page_table(page, "threads", has_times ? timed : plain);
   for (size_t i = 0; analysis_summary_stream(stat->summary, i, &stream); i++) {
     if (i >= ROWS_MAX && !page->is_json)
       continue;
@@ -199,6 +221,7 @@ static void put_threads(const struct stat_page *stat, struct page *page)
     page_put_count(page, "lost", stream.lost);
     page_put_number(page, "process", stream.process);
     page_put_number(page, "system_thread", stream.thread);
+    put_times(stat, page, (uint32_t)i, has_times);
     put_word(page, "name", stream.name);
     put_word(page, "command", stream.command);
     page_row_end(page);
