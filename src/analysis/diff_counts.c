@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/diff_side.h"
+#include "analysis/diff_inside.h"
 #include "base/base.h"
 
 #define FUNCTIONS_MAX (1u << 20)
@@ -50,8 +50,7 @@ static int row_add(struct diff_counts *rows, uint64_t hash, const char *symbol, 
   return has_failed ? -ENOMEM : hash_index_add(&rows->index, hash, rows->count - 1);
 }
 
-/* The row of a function. Returns 0 with NULL if there are too many, or -ENOMEM. */
-static int row_get(struct diff_counts *rows, const char *symbol, const char *module, struct diff_count_row **ret_row)
+int diff_counts_row(struct diff_counts *rows, const char *symbol, const char *module, struct diff_count_row **ret_row)
 {
   uint64_t hash = hash_mix_string(hash_mix_string(hash_start(0), symbol), module);
   uint32_t number = row_find(rows, hash, symbol, module);
@@ -86,7 +85,7 @@ static int row_at(struct diff_counts *rows, struct analysis_names *names, const 
 {
   if (!analysis_names_symbol(names, location, ret_name))
     *ret_name = (struct analysis_name){0};
-  return row_get(rows, ret_name->symbol, ret_name->module, ret_row);
+  return diff_counts_row(rows, ret_name->symbol, ret_name->module, ret_row);
 }
 
 static int rows_add_blocks(struct diff_counts *rows, struct analysis_names *names, const struct analysis_counts *counts,
@@ -198,7 +197,18 @@ static int side_count(struct diff_side *side, const struct diff_options *options
 
 static uint64_t difference(const uint64_t counts[2])
 {
-  return counts[0] > counts[1] ? counts[0] - counts[1] : counts[1] - counts[0];
+  return diff_difference(counts[0], counts[1]);
+}
+
+int diff_count_row_compare(const struct diff_count_row *one, const struct diff_count_row *other)
+{
+  int r =
+    one->symbol && other->symbol ? strcmp(one->symbol, other->symbol) : (one->symbol != NULL) - (other->symbol != NULL);
+
+  if (r)
+    return r;
+  return one->module && other->module ? strcmp(one->module, other->module)
+                                      : (one->module != NULL) - (other->module != NULL);
 }
 
 /* Sorts by instructions, or by branches if these are unknown. */
@@ -206,7 +216,6 @@ static int rows_compare(const void *one, const void *other)
 {
   const struct diff_count_row *a = one, *b = other;
   uint64_t mine = difference(a->instructions), yours = difference(b->instructions);
-  int r;
 
   if (mine == yours) {
     mine = difference(a->branches) + difference(a->entered);
@@ -214,8 +223,7 @@ static int rows_compare(const void *one, const void *other)
   }
   if (mine != yours)
     return mine > yours ? -1 : 1;
-  r = a->symbol && b->symbol ? strcmp(a->symbol, b->symbol) : (a->symbol != NULL) - (b->symbol != NULL);
-  return r ? r : a->module && b->module ? strcmp(a->module, b->module) : (a->module != NULL) - (b->module != NULL);
+  return diff_count_row_compare(a, b);
 }
 
 bool diff_count_row_differs(const struct diff_count_row *row)

@@ -48,6 +48,20 @@ int diff_side_fill(struct diff_side *side, size_t count);
 /* Removes up to `count` branches from the queue. */
 void diff_side_drop(struct diff_side *side, size_t count);
 
+/* ---- functions (diff_counts.c) ---- */
+
+/* The row of a function, which is added if there is none. Returns 0 with NULL if there are too many, or -ENOMEM. */
+int diff_counts_row(struct diff_counts *rows, const char *symbol, const char *module, struct diff_count_row **ret_row);
+
+/* How much two numbers differ. */
+static inline uint64_t diff_difference(uint64_t one, uint64_t other)
+{
+  return one > other ? one - other : other - one;
+}
+
+/* Orders rows by their names. */
+int diff_count_row_compare(const struct diff_count_row *one, const struct diff_count_row *other);
+
 /* ---- string functions (diff_strings.c) ---- */
 
 /* To be called where two streams diverge. If both are in a string function of the C library and return to the same

@@ -2,7 +2,7 @@
  *
  * Two traces that are compared: one of them, and a stream of it that is read branch by branch (diff_side.c); threads
  * that belong together (diff_threads.c); two streams in step (diff_pair.c); string functions, which are skipped
- * (diff_strings.c); functions whose counts differ (diff_counts.c).
+ * (diff_strings.c); functions whose counts differ (diff_counts.c), or whose times do (diff_times.c).
  */
 #ifndef ANALYSIS_DIFF_SIDE_H
 #define ANALYSIS_DIFF_SIDE_H
@@ -11,10 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "analysis/clock.h"
 #include "analysis/counts.h"
 #include "analysis/diff.h"
 #include "analysis/filter.h"
 #include "analysis/names.h"
+#include "analysis/syscalls.h"
+#include "analysis/thread_times.h"
 #include "analysis/trace_input.h"
 #include "analysis/trace_progress.h"
 #include "analysis/trace_stream.h"
@@ -31,6 +34,7 @@ struct diff_options {
   uint64_t limit;         /* differences of a pair of threads that are shown */
   bool is_strict;         /* string functions of the C library are compared, too */
   bool is_resync, has_symbols, has_counts, is_mangled;
+  bool has_times; /* times of functions are compared */
 };
 
 /* A stream of a trace, for the pairing. */
@@ -127,6 +131,9 @@ bool diff_side_has_gap(const struct diff_side *side);
 struct diff_count_row {
   char *symbol, *module; /* NULL: none */
   uint64_t instructions[2], branches[2], entered[2];
+  /* from diff_times_make: */
+  uint64_t calls[2];
+  struct analysis_duration all[2], own[2]; /* with and without what it called; a row without symbol has no `all` */
 };
 
 struct diff_counts {
@@ -143,5 +150,25 @@ int diff_counts_make(struct diff_side sides[2], const struct diff_options *optio
 void diff_counts_done(struct diff_counts *counts);
 
 bool diff_count_row_differs(const struct diff_count_row *row);
+
+/* ---- times (diff_times.c) ---- */
+
+/* A system call of both traces. */
+struct diff_call_row {
+  uint32_t number;
+  struct analysis_syscall_row sides[2];
+};
+
+struct diff_times {
+  struct analysis_thread_time threads[2]; /* all threads, or the one that is compared; `start` is of no use */
+  struct diff_counts functions;           /* those whose own times differ most first */
+  struct diff_call_row *calls;            /* likewise */
+  size_t call_count, call_capacity;
+};
+
+/* Reads both traces, one after the other. Reports errors by message(), for example if a trace has no times. Returns 0
+ * or negative; diff_times_done in either case. */
+int diff_times_make(struct diff_side sides[2], const struct diff_options *options, struct diff_times *ret_times);
+void diff_times_done(struct diff_times *times);
 
 #endif

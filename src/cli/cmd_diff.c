@@ -70,6 +70,7 @@ enum {
   KEY_RESYNC,
   KEY_DIFFERENCES,
   KEY_LIMIT,
+  KEY_BY,
   KEY_NO_COUNTS,
   KEY_STRICT,
 };
@@ -84,6 +85,8 @@ static const struct argp_option options[] = {
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 0},
   {"strict", KEY_STRICT, NULL, 0,
    "Compare also the string functions of the C library, whose branches depend on alignment", 0},
+  {"by", KEY_BY, "WHAT", 0,
+   "Compare functions by 'count' (default: instructions, branches, entries) or by 'time' (also system calls)", 0},
   {"no-counts", KEY_NO_COUNTS, NULL, 0, "Show no counts of functions, which take a second pass over the traces", 0},
   {0},
 };
@@ -101,6 +104,15 @@ static void thread_option(struct diff_arguments *arguments, char *argument, stru
   arguments->options.streams[0] = (uint32_t)filter_option_number("--thread", argument, LB_TRACE_STREAMS_MAX - 1, state);
   arguments->options.streams[1] =
     (uint32_t)filter_option_number("--thread", colon ? colon : argument, LB_TRACE_STREAMS_MAX - 1, state);
+}
+
+static bool by_option(const char *argument, struct argp_state *state)
+{
+  bool is_time = !strcmp(argument, "time");
+
+  if (!is_time && strcmp(argument, "count") != 0)
+    argp_error(state, "--by wants 'count' or 'time', not '%s'", argument);
+  return is_time;
 }
 
 static void file_add(struct diff_arguments *arguments, const char *name, struct argp_state *state)
@@ -150,6 +162,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_STRICT:
     arguments->options.is_strict = true;
     return 0;
+  case KEY_BY:
+    arguments->options.has_times = by_option(argument, state);
+    return 0;
   case KEY_NO_COUNTS:
     arguments->options.has_counts = false;
     return 0;
@@ -160,6 +175,8 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     options_take(arguments);
     if (!arguments->files[1])
       argp_error(state, "name two traces");
+    if (arguments->options.has_times && !arguments->options.has_counts)
+      argp_error(state, "--by time and --no-counts exclude each other");
     if (analysis_filter_needs_names(&arguments->filter.filter) && !arguments->options.has_symbols)
       argp_error(state, "--no-symbols excludes options that name functions or modules");
     return 0;

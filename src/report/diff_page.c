@@ -162,7 +162,9 @@ int diff_page_print(const struct diff_page *diff, const struct report_output *ou
   put_by_symbol(&page, diff->sides);
   put_skipped(&page, &summary);
   put_verdict(&page, &summary, result);
-  if (result == 1 && diff->options->has_counts)
+  if (result >= 0 && diff->options->has_times) /* runs with the same branches may take different times */
+    r = diff_put_times(diff, &page);
+  else if (result == 1 && diff->options->has_counts)
     r = diff_put_counts(diff, &page);
   page_close(&page);
   return r < 0 ? r : result;

@@ -37,4 +37,9 @@ int diff_put_pair(const struct diff_page *diff, const uint32_t streams[2], struc
 /* Prints the functions whose counts differ most. Reports errors by message(). Returns 0 or negative. */
 int diff_put_counts(const struct diff_page *diff, struct page *page);
 
+/* ---- times (diff_times_page.c) ---- */
+
+/* Prints the functions and system calls whose times differ most. Returns as above. */
+int diff_put_times(const struct diff_page *diff, struct page *page);
+
 #endif

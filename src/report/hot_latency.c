@@ -206,15 +206,26 @@ static void put_histogram(const struct report_latency *report, struct page *page
   for (unsigned i = octave_of(histogram->first); i <= octave_of(histogram->first + histogram->count - 1); i++)
     put_octave(report, page, i, calls[i], histogram->total, most);
   page_table_end(page);
-  page->heading = NULL;
 }
 
 /* ---- the page ---- */
 
+static void put_head_json(const struct report_latency *report, struct page *page, uint64_t calls, uint64_t cut)
+{
+  if (report->stream != LB_TRACE_ALL)
+    page_put_number(page, "thread", report->stream);
+  else
+    page_absent(page, "thread");
+  page_put_number(page, "calls", calls);
+  page_put_number(page, "cut", cut);
+  page_put_number(page, "buckets_per_power_of_two", ANALYSIS_LATENCY_PARTS);
+  page_put_flag(page, "has_forgotten", report->latency->has_forgotten);
+}
+
 static void put_head(const struct report_latency *report, struct page *page)
 {
   const struct analysis_latency *latency = report->latency;
-  char calls_word[WORDS_NUMBER_SIZE], cut_word[WORDS_NUMBER_SIZE];
+  char number[WORDS_NUMBER_SIZE], more[160] = "";
   uint64_t calls = 0, cut = 0;
 
   for (size_t i = 0; i < latency->count; i++) {
@@ -222,20 +233,14 @@ static void put_head(const struct report_latency *report, struct page *page)
     cut += latency->rows[i].cut;
   }
   page_title(page, report->file);
-  if (page->is_json) {
-    if (report->stream != LB_TRACE_ALL)
-      page_put_number(page, "thread", report->stream);
-    else
-      page_absent(page, "thread");
-    page_put_number(page, "calls", calls);
-    page_put_number(page, "cut", cut);
-    page_put_number(page, "buckets_per_power_of_two", ANALYSIS_LATENCY_PARTS);
-    page_put_flag(page, "has_forgotten", latency->has_forgotten);
-  }
+  if (page->is_json)
+    put_head_json(report, page, calls, cut);
   report_put_times(page, &latency->threads, report->stream, "");
-  page_remark(
-    page, "%s calls%s%s%s", words_number(calls_word, calls), cut ? "; " : "", cut ? words_number(cut_word, cut) : "",
-    cut ? " of them began before the recording, or were cut by its end or a gap: these have no duration" : "");
+  if (cut)
+    snprintf(more, sizeof(more),
+             "; %s of them began before the recording, or were cut by its end or a gap: these have no duration",
+             words_number(number, cut));
+  page_remark(page, "%s calls%s", words_number(number, calls), more);
   page_remark(page, "waiting: part of own, in which the thread did not run; median and 99%% are exact within 1/%u",
               2 * ANALYSIS_LATENCY_PARTS);
   if (latency->has_forgotten)
