@@ -191,6 +191,17 @@ static int input_read(struct trace_input *input, struct analysis_latency *latenc
   return r < 0 ? r : analysis_calls_end(latency->calls);
 }
 
+/* A duration that this share of the calls does not exceed. The longest one is known exactly. */
+static uint64_t row_at(const struct analysis_latency_row *row, double share)
+{
+  const struct analysis_histogram *histogram = &row->histogram;
+  uint64_t value = analysis_histogram_at(histogram, share);
+
+  if (share * (double)histogram->total > (double)histogram->total - 1)
+    return row->longest;
+  return value < row->shortest ? row->shortest : value > row->longest ? row->longest : value;
+}
+
 /* Computes the rest of the rows, and drops functions that were never called: entries of the PLT. */
 static void rows_finish(struct analysis_latency *latency)
 {
@@ -198,17 +209,13 @@ static void rows_finish(struct analysis_latency *latency)
 
   for (size_t i = 0; i < latency->count; i++) {
     struct analysis_latency_row row = latency->rows[i];
-    const double shares[] = {0.5, 0.9, 0.99};
-    uint64_t *const values[] = {&row.median, &row.p90, &row.p99};
 
-    row.function = (uint32_t)i;
     if (!row.calls)
       continue;
-    for (size_t k = 0; k < sizeof(shares) / sizeof(*shares); k++) {
-      uint64_t value = analysis_histogram_at(&row.histogram, shares[k]);
-
-      *values[k] = value < row.shortest ? row.shortest : value > row.longest ? row.longest : value;
-    }
+    row.function = (uint32_t)i;
+    row.median = row_at(&row, 0.5);
+    row.p90 = row_at(&row, 0.9);
+    row.p99 = row_at(&row, 0.99);
     latency->rows[count++] = row;
   }
   latency->count = count;

@@ -510,7 +510,7 @@ wrong()
 }
 wrong 'name a trace'
 wrong 'name one trace' loops.lbr loops.lbr
-wrong "--by wants function, line, edge, branch, indirect, module or thread, not 'x'" --by x loops.lbr
+wrong "--by wants function, line, edge, branch, indirect, module, thread or latency, not 'x'" --by x loops.lbr
 wrong "--sort wants instructions, taken, passed, calls, count, rate, targets, flips, mispredicted or name, not 'x'" --sort x loops.lbr
 wrong 'this table cannot be sorted by rate, only by count, name' --by edge --sort rate loops.lbr
 wrong "--top wants a number from 0 to" --top -1 loops.lbr
