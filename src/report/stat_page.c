@@ -203,9 +203,9 @@ static void put_threads(const struct stat_page *stat, struct page *page)
 {
   static const struct page_column plain[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
                                              {"system's", 9}, {"name", 16},     {"command", 0}, {NULL, 0}};
-  static const struct page_column timed[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},    {"process", 8},
-                                             {"system's", 9}, {"start", 9},     {"duration", 9}, {"running", 9},
-                                             {"waiting", 9},  {"name", 16},     {"command", 0},  {NULL, 0}};
+  static const struct page_column timed[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
+                                             {"system's", 9}, {"name", 16},     {"start", 9},   {"duration", 9},
+                                             {"running", 9},  {"waiting", 9},   {"command", 0}, {NULL, 0}};
   struct analysis_thread_time time;
   bool has_times = analysis_thread_times_sum(analysis_summary_times(stat->summary), LB_TRACE_ALL, &time);
   struct analysis_stream stream;
@@ -221,8 +221,8 @@ static void put_threads(const struct stat_page *stat, struct page *page)
     page_put_count(page, "lost", stream.lost);
     page_put_number(page, "process", stream.process);
     page_put_number(page, "system_thread", stream.thread);
-    put_times(stat, page, (uint32_t)i, has_times);
     put_word(page, "name", stream.name);
+    put_times(stat, page, (uint32_t)i, has_times);
     put_word(page, "command", stream.command);
     page_row_end(page);
   }
