@@ -423,7 +423,8 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
   entry_encoder_begin(&entries->encoder);
   entries->branches = 0;
   entries->full = HISTORY_FIRST + chunk_size(stream) - ENTRY_MOST;
-  entries->enough = HISTORY_FIRST + chunk_size(stream) / 16 * 15; /* four parts of a log fill it nearly */
+  /* A part of a log, at whose end there is a stamp, is at most a quarter of a whole chunk. */
+  entries->enough = HISTORY_FIRST + chunk_size(stream) / 4 * 3;
   entries->is_ended = false;
   entries->is_open = stream_is_open(writer, stream);
   if (last_is_path(stream) && writer->paths.infos[stream->last].number)
