@@ -300,6 +300,46 @@ static void test_gap(void **state)
   result_done(&result);
 }
 
+/* Branches and times in no order, as a hostile trace may have them. */
+static void test_random(void **state)
+{
+  static const uint8_t kinds[] = {LB_BRANCH_NEAR_REL_CALL, LB_BRANCH_NEAR_RET, LB_BRANCH_JCC, LB_BRANCH_NEAR_REL_JMP};
+  uint64_t number = 1, calls = 0;
+  struct scene scene;
+  struct result result;
+
+  (void)state;
+  scene_begin(&scene, true);
+  for (unsigned i = 0; i < 20000; i++) {
+    struct lb_branch branch = {0};
+
+    number = number * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    branch.from = MAIN + (number >> 33 & 31) * 256 + INSIDE;
+    branch.to = MAIN + (number >> 40 & 31) * 256 + (number >> 45 & 1) * (INSIDE + 5);
+    branch.kind = kinds[number >> 50 & 3];
+    if (number >> 60 & 1)
+      stamp(&scene, number >> 61 & 1,
+            (struct trace_stamp){.type = (uint8_t)((number >> 20) % TRACE_STAMP_TYPES),
+                                 .time = number << (number >> 26 & 31),
+                                 .has_used = number >> 62 & 1,
+                                 .used = number * 5,
+                                 .result = (int64_t)(number * 7)});
+    assert_int_equal(lb_trace_writer_branches(scene.writer, scene.streams[number >> 61 & 1], &branch, 1), 0);
+  }
+  assert_int_equal(scene_end(&scene, LB_TRACE_ALL, &result), 0);
+  for (size_t i = 0; i < result.latency.count; i++) {
+    const struct analysis_latency_row *row = &result.latency.rows[i];
+
+    calls += row->calls;
+    assert_int_equal(row->histogram.total, row->calls - row->cut);
+    assert_true(row->shortest <= row->median && row->median <= row->p90 && row->p90 <= row->p99 &&
+                row->p99 <= row->longest);
+    assert_int_equal(row->active, 0);
+  }
+  assert_true(calls > 1000);
+  result_done(&result);
+}
+
 static void test_no_times(void **state)
 {
   struct lb_branch branch = {.from = MAIN, .to = ONE, .kind = LB_BRANCH_NEAR_REL_CALL};
@@ -316,9 +356,10 @@ static void test_no_times(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_buckets), cmocka_unit_test(test_shares), cmocka_unit_test(test_room),
-    cmocka_unit_test(test_nested),  cmocka_unit_test(test_stream), cmocka_unit_test(test_waits),
-    cmocka_unit_test(test_between), cmocka_unit_test(test_gap),    cmocka_unit_test(test_no_times),
+    cmocka_unit_test(test_buckets),  cmocka_unit_test(test_shares), cmocka_unit_test(test_room),
+    cmocka_unit_test(test_nested),   cmocka_unit_test(test_stream), cmocka_unit_test(test_waits),
+    cmocka_unit_test(test_between),  cmocka_unit_test(test_gap),    cmocka_unit_test(test_random),
+    cmocka_unit_test(test_no_times),
   };
 
   return cmocka_run_group_tests(tests, group_begin, group_end);

@@ -105,8 +105,9 @@ _lbr()
   *:machine:--predictor:*) words='none 2bit gshare' ;;
   *:machine:--dump:* | *:machine:-d:*) words='lbr ds bts pebs regs msrs' ;;
   *:machine:--until:*) words='idle halt insns= seconds= text=' ;;
-  *:report:--by:*) words='function line edge branch indirect module thread' ;;
-  *:report:--sort:*) words='instructions taken passed calls count rate targets flips mispredicted name' ;;
+  *:report:--by:*) words='function line edge branch indirect module thread latency' ;;
+  *:report:--sort:*) words='instructions taken passed calls count rate targets flips mispredicted name longest total own waiting median p99' ;;
+  *:diff:--by:*) words='count time' ;;
   *:report:--predictor:*) words='bimodal gshare help' ;;
   *:run:--source:* | *:record:--source:*) words=$(lbr record --source= - 2>&1 | sed -n 's/.*the sources are //p' | tr -d ,) ;;
   *:run:--on-signal:*) words='USR1 USR2 ALRM' ;;
