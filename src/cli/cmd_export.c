@@ -15,6 +15,7 @@
 #include "cli/filter_options.h"
 #include "cli/options.h"
 #include "export/export.h"
+#include "report/report.h"
 #include "session/session.h"
 
 struct export_arguments {
@@ -28,6 +29,25 @@ struct export_session {
   struct trace_input input;
   struct trace_progress progress;
 };
+
+/* ---- words for system calls and signals ---- */
+
+static int words_call(struct text *text, const struct trace_stamp *stamp)
+{
+  return call_text(text, stamp->code, stamp->arguments, stamp->argument_count, stamp->paths, 0);
+}
+
+static int words_result(struct text *text, uint32_t number, int64_t result)
+{
+  return call_result_text(text, number, (uint64_t)result);
+}
+
+static int words_signal(struct text *text, const struct trace_stamp *stamp)
+{
+  return signal_text(text, (int)stamp->code, (int)stamp->result, stamp->value);
+}
+
+static const struct export_words words = {words_call, words_result, words_signal};
 
 /* ---- the command ---- */
 
@@ -105,12 +125,15 @@ static int export_command(const struct export_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_TO = 0x100, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION };
+enum { KEY_TO = 0x100, KEY_WINDOW, KEY_ALL_SOURCES, KEY_FORMAT_VERSION, KEY_BY };
 
 #define WINDOW_MAX 127u /* perf takes longer stacks as damaged */
 
 static const struct argp_option options[] = {
   {"to", KEY_TO, "FORMAT", 0, "Format to write; 'list' lists the formats", 0},
+  {"by", KEY_BY, "WHAT", 0,
+   "Time axis of perfetto, chrome and speedscope: time, or instructions of the thread (default: instructions; perfetto: time, if the trace has it)",
+   0},
   {"window", KEY_WINDOW, "N", 0, "Number of branches in a sample, for perf and brstack (default: 32)", 0},
   {"all-sources", KEY_ALL_SOURCES, NULL, 0, "lcov: include source files of the system", 0},
   {"format-version", KEY_FORMAT_VERSION, "V", 0, "Version of a format that has several", 0},
@@ -137,6 +160,15 @@ static const struct export_format *format_option(const char *word, struct argp_s
   return format;
 }
 
+static enum export_by by_option(const char *word, struct argp_state *state)
+{
+  if (!strcmp(word, "time"))
+    return EXPORT_BY_TIME;
+  if (strcmp(word, "instructions"))
+    argp_error(state, "--by wants time or instructions, not '%s'", word);
+  return EXPORT_BY_INSTRUCTIONS;
+}
+
 /* Calls are computed from all branches, so single branches cannot be filtered. */
 static void filter_check(const struct export_arguments *arguments, struct argp_state *state)
 {
@@ -157,6 +189,8 @@ static void arguments_finish(struct export_arguments *arguments, struct argp_sta
   if (!arguments->file)
     argp_error(state, "name a trace");
   filter_check(arguments, state);
+  if (arguments->options.by && !arguments->options.format->has_axis)
+    argp_error(state, "--to %s has no time axis: --by is for perfetto, chrome and speedscope", arguments->format);
   arguments->options.filter = &arguments->filter.filter;
 }
 
@@ -179,6 +213,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     return 0;
   case KEY_WINDOW:
     arguments->options.window = (unsigned)filter_option_number("--window", argument, WINDOW_MAX, state);
+    return 0;
+  case KEY_BY:
+    arguments->options.by = by_option(argument, state);
     return 0;
   case KEY_ALL_SOURCES:
     arguments->options.has_all_sources = true;
@@ -208,7 +245,7 @@ const struct argp export_argp = {
 
 int cmd_export(int argc, char **argv)
 {
-  struct export_arguments arguments = {0};
+  struct export_arguments arguments = {.options.words = &words};
   int status;
 
   shared_options_init(&arguments.shared);

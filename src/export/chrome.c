@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * Calls as events of the trace viewer of Chrome, which Perfetto reads, too: "B" when a function is entered, "E" when it
- * is left, nested strictly in each thread. There is no clock: an instruction takes a nanosecond. Threads have the
- * numbers that `lbr stat` shows, plus 1, because the system may reuse its thread numbers.
+ * is left, nested strictly in each thread. Unless times are asked for, an instruction takes a nanosecond. Threads have
+ * the numbers that `lbr stat` shows, plus 1, because the system may reuse its thread numbers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,12 +18,15 @@ struct chrome {
 
 static int chrome_begin(struct export_job *job)
 {
-  export_print(
-    job,
-    "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"producer\":\"lbr %s\",\"clock\":\"no clock: a nanosecond "
-    "is an instruction that the thread ran; times of different threads cannot be compared\"},\n"
-    "\"traceEvents\":[",
-    LB_VERSION);
+  const char *clock = job->options.by == EXPORT_BY_TIME
+                        ? "time since the start of the recording"
+                        : "no clock: a nanosecond is an instruction that the thread ran; times of different threads "
+                          "cannot be compared";
+
+  export_print(job,
+               "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{\"producer\":\"lbr %s\",\"clock\":\"%s\"},\n"
+               "\"traceEvents\":[",
+               LB_VERSION, clock);
   return 0;
 }
 
@@ -72,16 +75,18 @@ static int stream_name(struct export_job *job, uint32_t stream)
 static int chrome_call(struct export_job *job, const struct analysis_call *call)
 {
   struct chrome *chrome = job->state;
+  uint64_t time = 0;
   int r = stream_name(job, call->stream);
 
+  if (r >= 0)
+    r = export_call_time(job, call, &time);
   chrome->name.length = 0;
   if (r >= 0 && call->is_enter)
     r = analysis_called_name(job->calls, call->function, &chrome->name);
   if (r < 0)
     return r;
   put_event(job, call->stream, call->is_enter ? 'B' : 'E', call->is_enter ? text_string(&chrome->name) : NULL);
-  export_print(job, ",\"ts\":%llu.%03u}", (unsigned long long)(call->instructions / 1000),
-               (unsigned)(call->instructions % 1000));
+  export_print(job, ",\"ts\":%llu.%03u}", (unsigned long long)(time / 1000), (unsigned)(time % 1000));
   return 0;
 }
 
@@ -110,6 +115,7 @@ const struct export_format export_format_chrome = {
   .suffix = ".json",
   .needs = EXPORT_CALLS,
   .wants_instructions = true,
+  .has_axis = true,
   .bytes_per_branch = 20,
   .state_size = sizeof(struct chrome),
   .begin = chrome_begin,

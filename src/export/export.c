@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "export/times.h"
+
 #define FLUSH_SIZE (256u << 10) /* bytes that are written at once */
 
 #define EXPORT_FORMAT(name) extern const struct export_format export_format_##name;
@@ -192,17 +194,17 @@ static int job_call(void *data, const struct analysis_call *call)
 {
   struct export_job *job = data;
   struct analysis_call given = *call;
-  int r;
+  int r = times_choose(job);
 
-  if (job->options.stream != LB_TRACE_ALL && call->stream != job->options.stream)
-    return 0;
+  if (r < 0 || (job->options.stream != LB_TRACE_ALL && call->stream != job->options.stream))
+    return r;
   r = job->calls_filter ? analysis_calls_filter_take(job->calls_filter, job->calls, &given) : 1;
   if (r <= 0)
     return r;
   return job->error < 0 ? job->error : job->options.format->call(job, &given);
 }
 
-static int job_new(struct export_job *job)
+static int job_new(struct export_job *job, struct lb_trace_reader *reader)
 {
   const struct export_format *format = job->options.format;
   int r = analysis_code_new(job->names, &job->code);
@@ -215,6 +217,8 @@ static int job_new(struct export_job *job)
     r = analysis_counts_new(job->names, job->code, &job->counts);
   if (r >= 0 && format->needs & EXPORT_CALLS)
     r = analysis_calls_new(job->names, format->wants_instructions ? job->code : NULL, job_call, job, &job->calls);
+  if (r >= 0 && job->calls)
+    r = times_new(job, reader);
   if (r >= 0 && job->options.filter && !analysis_filter_is_empty(job->options.filter))
     r = analysis_filter_new(job->options.filter, job->names, &job->filter);
   if (r >= 0 && job->filter && format->needs & EXPORT_CALLS)
@@ -230,6 +234,7 @@ static void job_done(struct export_job *job)
   analysis_calls_filter_free(job->calls_filter);
   analysis_filter_free(job->filter);
   analysis_calls_free(job->calls);
+  times_done(job);
   analysis_counts_free(job->counts);
   analysis_code_free(job->code);
   text_done(&job->text);
@@ -268,8 +273,10 @@ static int job_branches(struct export_job *job, const struct lb_trace_branches *
 /* A record of a trace whose order matters. */
 static int record_follow(struct export_job *job, const struct lb_trace_record *record)
 {
-  int r = 0;
+  int r = times_record(job, record);
 
+  if (r < 0 || trace_record_stamp(record))
+    return r;
   if (job->calls)
     r = analysis_calls_record(job->calls, record);
   else if (record->type != LB_TRACE_BRANCHES)
@@ -283,7 +290,7 @@ static int record_follow(struct export_job *job, const struct lb_trace_record *r
 
 static int job_record(struct export_job *job, struct lb_trace_reader *reader, const struct lb_trace_record *record)
 {
-  bool describes = record->type != LB_TRACE_BRANCHES && record->type != LB_TRACE_COUNTED;
+  bool describes = record->type != LB_TRACE_BRANCHES && record->type != LB_TRACE_COUNTED && !trace_record_stamp(record);
   int r;
 
   if (job->counts) {
@@ -324,6 +331,8 @@ static int job_read(struct export_job *job, const struct export_input *input)
     r = analysis_counts_end(job->counts, input->reader);
   if (r >= 0 && job->counts)
     r = analysis_counts_filter(job->counts, job->filter);
+  if (r >= 0)
+    r = times_end(job);
   if (r >= 0 && job->calls)
     r = analysis_calls_end(job->calls);
   return r;
@@ -335,7 +344,7 @@ int export_run(const struct export_options *options, const struct export_input *
   struct export_job job = {.options = *options, .sink = *sink, .names = input->names};
 
   assert(options->format && sink->write && input->names);
-  int r = job_new(&job);
+  int r = job_new(&job, input->reader);
 
   if (r >= 0 && options->format->begin)
     r = options->format->begin(&job);

@@ -2,18 +2,27 @@
  *
  * Exports traces for other tools. One loop reads the trace (export.c); a format is a row of export.def and a file with
  * a struct export_format: functions that are called as the trace is read. A format asks for what it needs: branches in
- * their order, calls, or exact counts by location.
+ * their order, calls, exact counts by location, or the times, system calls and signals of a trace.
  */
 #ifndef EXPORT_EXPORT_H
 #define EXPORT_EXPORT_H
 
 #include "analysis/analysis.h"
 #include "base/base.h"
+#include "trace/trace.h"
 
 enum export_need {
   EXPORT_BRANCHES = 1u << 0, /* `branches` is called, with the branches that pass the filter */
   EXPORT_CALLS = 1u << 1,    /* `call` is called */
   EXPORT_COUNTS = 1u << 2,   /* `end` finds counts */
+  EXPORT_TIMES = 1u << 3,    /* `stamp`, `syscall` and `signal` are called, if the time axis is time; goes with CALLS */
+};
+
+/* The time axis of a format that draws calls. */
+enum export_by {
+  EXPORT_BY_DEFAULT, /* as the format prefers */
+  EXPORT_BY_TIME,
+  EXPORT_BY_INSTRUCTIONS, /* of the thread; one takes a nanosecond */
 };
 
 struct export_job;
@@ -24,8 +33,10 @@ struct export_format {
   const char *name;
   const char *what;        /* in a few words, for the list of formats */
   const char *suffix;      /* of the file: ".fdata" */
-  unsigned needs;          /* enum export_need; BRANCHES and CALLS may go together, COUNTS goes alone */
+  unsigned needs;          /* enum export_need; BRANCHES and CALLS may go together, COUNTS goes alone. With TIMES, the
+                              axis is time by default if the trace has times */
   bool wants_instructions; /* calls come with numbers of instructions */
+  bool has_axis;           /* it has a time axis: export_call_time */
   /* Approximate bytes in the file per branch; for a format made from calls, of a typical program. 0: the size does not
    * grow with the trace. */
   unsigned bytes_per_branch;
@@ -35,13 +46,27 @@ struct export_format {
   int (*record)(struct export_job *job, const struct lb_trace_record *record);
   int (*branches)(struct export_job *job, const struct lb_trace_branches *branches);
   int (*call)(struct export_job *job, const struct analysis_call *call);
+  /* Each stamp, a system call that has ended, and a signal, in the order of their stream. The latter two come before
+   * the stamp that ends them or that they are. */
+  int (*stamp)(struct export_job *job, const struct trace_stamp *stamp);
+  int (*syscall)(struct export_job *job, const struct analysis_syscall *call);
+  int (*signal)(struct export_job *job, const struct trace_stamp *stamp);
   int (*end)(struct export_job *job);
   void (*done)(struct export_job *job); /* frees what the state holds; also after a failure */
 };
 
+/* Text for people, which the caller has functions for. They append to the text and return 0, or -ENOMEM. */
+struct export_words {
+  int (*call)(struct text *text, const struct trace_stamp *stamp);   /* the beginning of a system call */
+  int (*result)(struct text *text, uint32_t number, int64_t result); /* what it returned */
+  int (*signal)(struct text *text, const struct trace_stamp *stamp);
+};
+
 struct export_options {
   const struct export_format *format;
-  uint32_t stream; /* the only stream to export, or LB_TRACE_ALL */
+  enum export_by by;                /* for a format that has an axis */
+  const struct export_words *words; /* needed for a format with EXPORT_TIMES */
+  uint32_t stream;                  /* the only stream to export, or LB_TRACE_ALL */
   /* NULL: all. Its modules also select the binary of a profile of one binary; without any, it is the program that was
    * recorded first. Only functions (what happens in them) and modules (frames of others are left out) apply to calls.
    */
@@ -69,12 +94,20 @@ struct export_job {
   struct analysis_code *code;
   struct analysis_counts *counts; /* with EXPORT_COUNTS, in `end` */
   struct analysis_calls *calls;   /* with EXPORT_CALLS */
+  struct analysis_clock *clock;   /* NULL: times are not wanted */
+  bool is_by_time;                /* the axis is time; known when the first call, stamp, system call or signal comes */
+  bool has_start;                 /* the trace says when time 0 was: */
+  uint64_t monotonic, realtime;   /* nanoseconds of CLOCK_MONOTONIC and CLOCK_REALTIME */
   void *state;                    /* of the format */
   uint64_t branches;              /* branches read so far */
   char message[EXPORT_MESSAGE];   /* why it failed, if the error alone does not say it; or a warning */
   struct analysis_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
   struct text text;               /* private to export.c: text that has not been written yet */
   struct analysis_calls_filter *calls_filter;
+  uint64_t *call_times; /* private to times.c: the last of each stream, and the newest of all */
+  size_t call_time_count, call_time_capacity;
+  uint64_t newest;
+  bool is_axis_chosen;
   int error;
 };
 
@@ -123,6 +156,11 @@ void export_warn(struct export_job *job, const char *format, ...) __attribute__(
 /* Is any code of this file, or the code at this location, wanted? */
 bool export_has_file(const struct export_job *job, uint32_t file);
 bool export_has_location(const struct export_job *job, const struct analysis_location *location);
+
+/* The place of a call on the time axis, in nanoseconds since the start of the recording or in instructions. It is never
+ * before that of an earlier call of the same stream. A call whose time is not known has that of the call before it.
+ * Returns 0, or -ENOMEM. */
+int export_call_time(struct export_job *job, const struct analysis_call *call, uint64_t *ret_time);
 
 /* The name of a module that was asked for; NULL: none was. */
 const char *export_module(const struct export_job *job);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "export/called.h"
+#include "export/protobuf.h"
 #include "symbol/symbol.h"
 
 enum { PROFILE_TYPE = 1, PROFILE_SAMPLE, PROFILE_MAPPING, PROFILE_LOCATION, PROFILE_FUNCTION, PROFILE_STRING };
@@ -60,7 +61,7 @@ static uint64_t string_put(struct export_job *job, const char *string)
   if (!*string && pprof->strings)
     return 0;
   line->text.length = 0;
-  message_bytes(line, PROFILE_STRING, string, strlen(string));
+  message_string(line, PROFILE_STRING, string);
   gzip_put(&pprof->gzip, job, line->text.data, line->text.length);
   return pprof->strings++;
 }
@@ -178,10 +179,8 @@ static int function_put(struct export_job *job, uint32_t number, const struct ca
   if (called->location.file != ANALYSIS_NO_FILE)
     message_number(part, 2, (uint64_t)called->location.file + 1);
   message_number(part, 3, called->location.address);
-  message_bytes(part, 4, text_string(&pprof->inner.text), pprof->inner.text.length);
-  pprof->inner.text.length = 0;
-  r = field_put(job, PROFILE_LOCATION, part);
-  return r < 0 ? r : pprof->inner.error;
+  message_take(part, 4, &pprof->inner);
+  return field_put(job, PROFILE_LOCATION, part);
 }
 
 static int functions_put(struct export_job *job)
@@ -207,14 +206,10 @@ static int sample_put(struct export_job *job, uint32_t number, const struct anal
 
   for (size_t i = 0; i < count; i++)
     message_varint(inner, (uint64_t)functions[i] + 1);
-  message_bytes(&pprof->part, 1, text_string(&inner->text), inner->text.length);
-  inner->text.length = 0;
+  message_take(&pprof->part, 1, inner);
   message_varint(inner, stack->instructions);
   message_varint(inner, stack->branches);
-  message_bytes(&pprof->part, 2, text_string(&inner->text), inner->text.length);
-  inner->text.length = 0;
-  if (inner->error < 0)
-    return inner->error;
+  message_take(&pprof->part, 2, inner);
   return field_put(job, PROFILE_SAMPLE, &pprof->part);
 }
 
@@ -285,9 +280,9 @@ static void pprof_done(struct export_job *job)
   struct pprof *pprof = job->state;
 
   analysis_stacks_free(pprof->stacks);
-  text_done(&pprof->part.text);
-  text_done(&pprof->inner.text);
-  text_done(&pprof->line.text);
+  message_done(&pprof->part);
+  message_done(&pprof->inner);
+  message_done(&pprof->line);
   text_done(&pprof->name);
 }
 

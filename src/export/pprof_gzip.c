@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * gzip without compression, and the fields of protobuf.
+ * gzip without compression.
  */
-#include <errno.h>
-
 #include "export/pprof.h"
-
-/* ---- gzip ---- */
 
 /* The polynomial of RFC 1952, four bits at a time. */
 static uint32_t crc_update(uint32_t crc, const uint8_t *bytes, size_t size)
@@ -65,38 +61,4 @@ void gzip_end(struct gzip *gzip, struct export_job *job)
   block_put(gzip, job, true);
   export_u32(job, gzip->crc);
   export_u32(job, gzip->size);
-}
-
-/* ---- protobuf ---- */
-
-enum { WIRE_VARINT = 0, WIRE_BYTES = 2 };
-
-static void message_add(struct message *message, const void *bytes, size_t size)
-{
-  if (size && text_add_bytes(&message->text, bytes, size) < 0)
-    message->error = -ENOMEM;
-}
-
-void message_varint(struct message *message, uint64_t value)
-{
-  uint8_t bytes[10];
-  size_t count = 0;
-
-  for (; value >= 0x80; value >>= 7)
-    bytes[count++] = (uint8_t)(value | 0x80);
-  bytes[count++] = (uint8_t)value;
-  message_add(message, bytes, count);
-}
-
-void message_number(struct message *message, unsigned field, uint64_t value)
-{
-  message_varint(message, field << 3 | WIRE_VARINT);
-  message_varint(message, value);
-}
-
-void message_bytes(struct message *message, unsigned field, const void *bytes, size_t size)
-{
-  message_varint(message, field << 3 | WIRE_BYTES);
-  message_varint(message, size);
-  message_add(message, bytes, size);
 }

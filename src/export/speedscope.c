@@ -11,11 +11,11 @@
 
 #define KEPT_MAX (UINT64_C(256) << 20) /* bytes of events of other threads */
 
-/* A thread other than the first. Its events are stored as bytes: the number of instructions since the last (in groups
+/* A thread other than the first. Its events are stored as bytes: the time since the last (in groups
  * of 7 bits), then the entered function plus 1, or 0. */
 struct scope_stream {
   struct text events;
-  uint64_t last;    /* instructions */
+  uint64_t last;    /* instructions, or nanoseconds */
   uint32_t *frames; /* the open ones; for the first thread, too */
   size_t count, capacity;
   bool has_events;
@@ -37,7 +37,8 @@ static void put_profile(struct export_job *job, uint32_t stream, bool is_first)
   struct scope *scope = job->state;
 
   (void)called_thread(job, stream, &scope->name);
-  export_print(job, "%s{\"type\":\"evented\",\"unit\":\"none\",\"startValue\":0,\"name\":", is_first ? "" : ",\n");
+  export_print(job, "%s{\"type\":\"evented\",\"unit\":\"%s\",\"startValue\":0,\"name\":", is_first ? "" : ",\n",
+               job->is_by_time ? "nanoseconds" : "none");
   export_json(job, text_string(&scope->name));
   export_print(job, ",\"events\":[");
 }
@@ -81,11 +82,12 @@ static uint64_t kept_get(const struct text *text, size_t *at)
   return value;
 }
 
-static int event_keep(struct export_job *job, struct scope_stream *stream, const struct analysis_call *call)
+static int event_keep(struct export_job *job, struct scope_stream *stream, const struct analysis_call *call,
+                      uint64_t at)
 {
   struct scope *scope = job->state;
   size_t before = stream->events.length;
-  int r = kept_add(&stream->events, call->instructions - stream->last);
+  int r = kept_add(&stream->events, at - stream->last);
 
   if (r >= 0)
     r = kept_add(&stream->events, call->is_enter ? (uint64_t)call->function + 1 : 0);
@@ -125,8 +127,10 @@ static int scope_begin(struct export_job *job)
 {
   export_print(job,
                "{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n\"exporter\":\"lbr %s\","
-               "\"name\":\"calls; values are instructions of the thread\",\"activeProfileIndex\":0,\n\"profiles\":[",
-               LB_VERSION);
+               "\"name\":\"calls; values are %s\",\"activeProfileIndex\":0,\n\"profiles\":[",
+               LB_VERSION,
+               job->options.by == EXPORT_BY_TIME ? "times since the start of the recording"
+                                                 : "instructions of the thread");
   return 0;
 }
 
@@ -139,18 +143,19 @@ static int scope_call(struct export_job *job, const struct analysis_call *call)
 {
   struct scope *scope = job->state;
   struct scope_stream *stream = stream_get(scope, call->stream);
-  int r;
+  uint64_t at;
+  int r = stream ? export_call_time(job, call, &at) : -ENOMEM;
 
-  if (!stream)
-    return -ENOMEM;
+  if (r < 0)
+    return r;
   if (!scope->has_first) {
     scope->has_first = true;
     scope->first = call->stream;
     put_profile(job, call->stream, true);
   }
-  r = call->stream == scope->first ? event_write(job, stream, call->is_enter, call->function, call->instructions)
-                                   : event_keep(job, stream, call);
-  stream->last = call->instructions;
+  r = call->stream == scope->first ? event_write(job, stream, call->is_enter, call->function, at)
+                                   : event_keep(job, stream, call, at);
+  stream->last = at;
   return r;
 }
 
@@ -228,6 +233,7 @@ const struct export_format export_format_speedscope = {
   .suffix = ".speedscope.json",
   .needs = EXPORT_CALLS,
   .wants_instructions = true,
+  .has_axis = true,
   .bytes_per_branch = 14,
   .state_size = sizeof(struct scope),
   .begin = scope_begin,
