@@ -32,6 +32,8 @@ int called_get(const struct export_job *job, uint32_t function, struct text *nam
 
 void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
 {
+  if (job->is_by_time) /* then no instructions are shown */
+    return;
   if (job->code && analysis_code_is_exhausted(job->code))
     export_warn(job,
                 "the trace names more code than lbr decodes for a file: only the branches of the rest are counted");

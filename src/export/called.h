@@ -19,7 +19,8 @@ struct called {
  * the last; -ENOMEM. */
 int called_get(const struct export_job *job, uint32_t function, struct text *name, struct called *ret_called);
 
-/* To be called at the end: warns if instructions were not counted, or (`stacks` not NULL) stacks are incomplete. */
+/* To be called at the end: warns if instructions that the file shows were not counted, or (`stacks` not NULL) stacks
+ * are incomplete. */
 void called_warn(struct export_job *job, const struct analysis_stacks *stacks);
 
 /* Fails because there is no call, or none that was asked for. Returns LB_E_NO_ENTRY, after export_fail. */

@@ -121,7 +121,7 @@ static int perfetto_stamp(struct export_job *job, const struct trace_stamp *stam
   struct perfetto_stream *stream;
   int r = track_stream(job, stamp->stream, &stream);
 
-  if (r >= 0)
+  if (r >= 0 && !stream->is_in_call) /* at the end of the call it is known how long the call has waited */
     r = track_descheduled(job, stream, stamp->stream, 0, stamp->time);
   if (r >= 0 && stamp->type == TRACE_STAMP_HELD && stamp->result > 0)
     r = track_wait(job, stream, stamp->stream, "waiting for lbr", (uint64_t)stamp->result, stamp->time);
@@ -210,9 +210,9 @@ static int perfetto_end(struct export_job *job)
     return called_fail(job);
   for (uint32_t i = 0; i < perfetto->stream_count && r >= 0; i++)
     r = stream_end(job, i);
+  called_warn(job, NULL);
   if (!job->is_by_time && job->options.by == EXPORT_BY_DEFAULT)
     export_warn(job, "the trace has no times: in the file, a nanosecond is an instruction of the thread");
-  called_warn(job, NULL);
   return r;
 }
 
@@ -237,7 +237,7 @@ const struct export_format export_format_perfetto = {
   .needs = EXPORT_CALLS | EXPORT_TIMES,
   .wants_instructions = true,
   .has_axis = true,
-  .bytes_per_branch = 14,
+  .bytes_per_branch = 8,
   .state_size = sizeof(struct perfetto),
   .call = perfetto_call,
   .stamp = perfetto_stamp,

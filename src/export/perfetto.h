@@ -5,7 +5,7 @@
 #ifndef EXPORT_PERFETTO_H
 #define EXPORT_PERFETTO_H
 
-#include "base/hash.h"
+#include "base/base.h"
 #include "export/export.h"
 #include "export/protobuf.h"
 

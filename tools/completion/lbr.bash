@@ -99,6 +99,7 @@ _lbr()
     ;;
   *:*:--module:*) words=$(_lbr_names module module | sed 's|.*/||') ;;
   *:calls:--by:*) words='instructions branches' ;;
+  *:export:--by:*) words='time instructions' ;;
   *:lab:*:-*) words=$(_lbr_options lab) ;;
   *:lab:*:*) words="list all $(lbr lab list 2>/dev/null | cut -d ' ' -f 1)" ;;
   *:machine:--screen:*) words='live final all none' ;;
