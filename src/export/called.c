@@ -45,6 +45,8 @@ void called_warn(struct export_job *job, const struct analysis_stacks *stacks)
 
 int called_fail(struct export_job *job)
 {
+  if (job->is_by_time && job->has_untimed)
+    return export_fail(job, "the calls of the trace have no times; use --by instructions");
   return export_fail(job, job->filter ? "the trace has no calls that match the options" : "the trace has no calls");
 }
 

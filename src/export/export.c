@@ -201,7 +201,7 @@ static int job_call(void *data, const struct analysis_call *call)
   r = job->calls_filter ? analysis_calls_filter_take(job->calls_filter, job->calls, &given) : 1;
   if (r <= 0)
     return r;
-  return job->error < 0 ? job->error : job->options.format->call(job, &given);
+  return job->error < 0 ? job->error : times_call(job, &given);
 }
 
 static int job_new(struct export_job *job, struct lb_trace_reader *reader)

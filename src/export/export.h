@@ -26,6 +26,7 @@ enum export_by {
 };
 
 struct export_job;
+struct times_stream;
 
 /* A format. Functions that it does not need are NULL. They return 0, or negative to stop; problems of the trace, as
  * opposed to system errors, are reported by export_fail. */
@@ -104,10 +105,9 @@ struct export_job {
   struct analysis_filter *filter; /* NULL: all is wanted. Branches, calls and counts have passed it */
   struct text text;               /* private to export.c: text that has not been written yet */
   struct analysis_calls_filter *calls_filter;
-  uint64_t *call_times; /* private to times.c: the last of each stream, and the newest of all */
-  size_t call_time_count, call_time_capacity;
-  uint64_t newest;
-  bool is_axis_chosen;
+  struct times_stream *times; /* private to times.c */
+  size_t time_count, time_capacity;
+  bool is_axis_chosen, has_untimed;
   int error;
 };
 
@@ -158,8 +158,7 @@ bool export_has_file(const struct export_job *job, uint32_t file);
 bool export_has_location(const struct export_job *job, const struct analysis_location *location);
 
 /* The place of a call on the time axis, in nanoseconds since the start of the recording or in instructions. It is never
- * before that of an earlier call of the same stream. A call whose time is not known has that of the call before it.
- * Returns 0, or -ENOMEM. */
+ * before that of an earlier call of the same stream. Returns 0, or -ENOMEM. */
 int export_call_time(struct export_job *job, const struct analysis_call *call, uint64_t *ret_time);
 
 /* The name of a module that was asked for; NULL: none was. */

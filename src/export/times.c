@@ -12,9 +12,81 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct times_stream {
+  bool has_time;
+  uint64_t last;  /* place of the newest call on the axis */
+  uint32_t *held; /* functions that were entered before a time was known */
+  size_t count, capacity;
+};
+
 static bool is_stream_wanted(const struct export_job *job, uint32_t stream)
 {
   return job->options.stream == LB_TRACE_ALL || job->options.stream == stream;
+}
+
+/* ---- calls ---- */
+
+static struct times_stream *stream_get(struct export_job *job, uint32_t number)
+{
+  return array_at(&job->times, number, &job->time_count, &job->time_capacity);
+}
+
+/* The number of functions held is at most that of open calls, which the analysis bounds. */
+static int call_hold(struct times_stream *stream, const struct analysis_call *call)
+{
+  uint32_t *added;
+
+  if (!call->is_enter) {
+    stream->count -= stream->count > 0;
+    return 0;
+  }
+  added = array_append(&stream->held, &stream->count, &stream->capacity);
+  if (!added)
+    return -ENOMEM;
+  *added = call->function;
+  return 0;
+}
+
+/* The first time of a stream is known: gives the calls that were held. */
+static int held_give(struct export_job *job, uint32_t number, const struct analysis_moment *moment)
+{
+  struct times_stream *stream = stream_get(job, number);
+  int r = 0;
+
+  if (!stream)
+    return -ENOMEM;
+  stream->has_time = true;
+  for (size_t i = 0; i < stream->count && r >= 0; i++) {
+    const struct analysis_call call = {
+      .stream = number,
+      .depth = (uint32_t)i,
+      .is_enter = true,
+      .how = ANALYSIS_CALL_START,
+      .function = stream->held[i],
+      .has_moment = true,
+      .moment = *moment,
+    };
+
+    r = job->options.format->call(job, &call);
+  }
+  stream->count = 0;
+  return r;
+}
+
+int times_call(struct export_job *job, const struct analysis_call *call)
+{
+  struct times_stream *stream = stream_get(job, call->stream);
+  int r = 0;
+
+  if (!stream)
+    return -ENOMEM;
+  if (job->is_by_time && !stream->has_time && !call->has_moment) {
+    job->has_untimed = true;
+    return call_hold(stream, call);
+  }
+  if (job->is_by_time && !stream->has_time)
+    r = held_give(job, call->stream, &call->moment);
+  return r < 0 ? r : job->options.format->call(job, call);
 }
 
 /* ---- the clock ---- */
@@ -62,7 +134,9 @@ int times_new(struct export_job *job, struct lb_trace_reader *reader)
 void times_done(struct export_job *job)
 {
   analysis_clock_free(job->clock);
-  free(job->call_times);
+  for (size_t i = 0; i < job->time_count; i++)
+    free(job->times[i].held);
+  free(job->times);
 }
 
 /* The value is "NAME monotonic NANOSECONDS realtime NANOSECONDS". */
@@ -82,10 +156,11 @@ int times_record(struct export_job *job, const struct lb_trace_record *record)
   if (!job->clock)
     return 0;
   start_take(job, record);
-  r = analysis_clock_record(job->clock, record);
+  r = stamp && job->is_by_time ? held_give(job, stamp->stream, &(struct analysis_moment){.time = stamp->time}) : 0;
+  if (r >= 0)
+    r = analysis_clock_record(job->clock, record);
   if (!stamp || r < 0)
     return r;
-  job->newest = stamp->time > job->newest ? stamp->time : job->newest;
   r = times_choose(job);
   if (r < 0 || !job->is_by_time || !format->stamp || !is_stream_wanted(job, stamp->stream))
     return r;
@@ -113,15 +188,15 @@ int times_choose(struct export_job *job)
 
 int export_call_time(struct export_job *job, const struct analysis_call *call, uint64_t *ret_time)
 {
-  uint64_t *last = array_at(&job->call_times, call->stream, &job->call_time_count, &job->call_time_capacity);
+  struct times_stream *stream = stream_get(job, call->stream);
   uint64_t time = call->instructions;
 
-  if (!last)
+  if (!stream)
     return -ENOMEM;
   if (job->is_by_time)
-    time = call->has_moment ? call->moment.time : *last ? *last : job->newest;
-  if (time > *last)
-    *last = time;
-  *ret_time = *last;
+    time = call->has_moment ? call->moment.time : stream->last;
+  if (time > stream->last)
+    stream->last = time;
+  *ret_time = stream->last;
   return 0;
 }

@@ -15,6 +15,11 @@ void times_done(struct export_job *job);
  * no times. */
 int times_choose(struct export_job *job);
 
+/* Gives a call to the format. Where a recording begins in the middle of a thread, the first calls have no times: those
+ * that have ended before the first time is known are left out, and the others begin then. Returns 0, what the format
+ * returned, or -ENOMEM. */
+int times_call(struct export_job *job, const struct analysis_call *call);
+
 /* Takes a record before the analyses do, and the end of the trace. Return 0, what the format returned, or -ENOMEM. */
 int times_record(struct export_job *job, const struct lb_trace_record *record);
 int times_end(struct export_job *job);

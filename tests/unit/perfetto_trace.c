@@ -11,7 +11,7 @@
 #include "lastbranch/branch.h"
 #include "trace/trace.h"
 
-enum { CALL_NANOSLEEP = 35, SIGUSR1_NUMBER = 10, MAIN = 0x401000, INNER = 0x402000 };
+enum { CALL_NANOSLEEP = 35, SIGUSR1_NUMBER = 10, MAIN = 0x401000, INNER = 0x402000, LATER = 0x403000 };
 
 static struct lb_trace_writer *writer;
 static int failed;
@@ -107,6 +107,22 @@ static void hostile_write(void)
   }
 }
 
+/* The recording begins in the middle: a call that has ended, and one that has not, before the first stamp. */
+static void late_write(void)
+{
+  uint32_t stream = stream_new(100, 100, "late");
+
+  check(
+    lb_trace_writer_meta(writer, &(struct lb_trace_meta){"clock", "tsc monotonic 1000000000 realtime 5000000000000"}));
+  branch(stream, MAIN + 0x10, INNER, LB_BRANCH_NEAR_REL_CALL);
+  branch(stream, INNER + 0x10, MAIN + 0x15, LB_BRANCH_NEAR_RET);
+  branch(stream, MAIN + 0x20, LATER, LB_BRANCH_NEAR_REL_CALL);
+  check(lb_trace_writer_flush(writer)); /* a chunk without a stamp */
+  stamp(stream, (struct trace_stamp){.type = TRACE_STAMP_SIGNAL, .time = 7000, .code = SIGUSR1_NUMBER});
+  branch_at(stream, 8000, LATER + 0x10, MAIN + 0x25, LB_BRANCH_NEAR_RET);
+  stamp(stream, (struct trace_stamp){.type = TRACE_STAMP_END, .time = 9000});
+}
+
 static void bare_write(void)
 {
   uint32_t stream = stream_new(0, 0, "processor 0");
@@ -123,6 +139,8 @@ int main(int argc, char **argv)
     known_write();
   else if (!strcmp(argv[1], "hostile"))
     hostile_write();
+  else if (!strcmp(argv[1], "late"))
+    late_write();
   else
     bare_write();
   check(lb_trace_writer_close(writer));

@@ -284,6 +284,17 @@ def test_hostile():
         verdict("hostile: chrome's times do not go back", all(a[1] <= b[1] for a, b in zip(events, events[1:])) and paired(events))
 
 
+def test_late():
+    subprocess.run([MAKE, "late", "late.lbr"], check=True)
+    thread = read("late.lbr").threads()[0]
+    found = [(call.name[-6:], call.begin - BASE, call.end - BASE) for call in thread.slices if not call.name.endswith("401010?")]
+    verdict("late: a call whose begin is not known begins at the first time", [call[1:] for call in found[-1:]] == [(7000, 8000)] and
+            "403000" in thread.slices[-1].name, found)
+    verdict("late: a call whose times are not known is left out", not any("402000" in call.name for call in thread.slices), found)
+    verdict("late: a signal at the first time is in its call", [signal.parent.name for signal in thread.instants] ==
+            [thread.slices[-1].name])
+
+
 def test_bare():
     subprocess.run([MAKE, "bare", "bare.lbr"], check=True)
     warning = export("bare.lbr", "bare.pftrace")
@@ -310,6 +321,6 @@ if not shutil.which("protoc"):
     sys.exit(77)
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for test in (test_program, test_agree, test_known, test_hostile, test_bare):
+    for test in (test_program, test_agree, test_known, test_hostile, test_late, test_bare):
         test()
 sys.exit(1 if failed else 0)

@@ -14,7 +14,7 @@ failures = 0
 
 COMMANDS = (["stat"], ["report"], ["report", "--by", "edge"], ["calls"], ["calls", "--summary"], ["script", "--tail", "2"],
             ["view", "-o", "page"], ["replay", "--cpu", "haswell"], ["diff"], ["annotate"],
-            *(["export", "-q", "-o", "exported", "--to", name] for name in ("perf", "folded", "pprof", "speedscope", "chrome")))
+            *(["export", "-q", "-o", "exported", "--to", name] for name in ("perf", "folded", "pprof", "speedscope", "chrome", "perfetto")))
 
 
 def verdict(name, is_good, why=""):
