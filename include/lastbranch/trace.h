@@ -33,9 +33,10 @@ extern "C" {
 
 /* A fact about the run. Keys that our producers write: "producer" (program and version), "source" ("machine" or
  * "process"), "recorder" (the source of "lbr record --source" that made it), "sampling" (in a trace of samples: what
- * was sampled), "cpu", "command", "host", "time" (seconds since 1970), and at the end "instructions" (how many ran), or
- * "end" (how the program ended: "PROCESS exit STATUS" or "PROCESS signal NUMBER"), and "trigger" (around which the
- * trace is: "PROCESS THREAD ADDRESS NANOSECONDS [DURATION] PLACE"). Of a stream, "STREAM TEXT": "title" (the command
+ * was sampled), "cpu", "command", "host", "time" (seconds since 1970), "clock" (in a trace with times: what they are;
+ * doc/trace-format.md), and at the end "instructions" (how many ran), or "end" (how the program ended: "PROCESS exit
+ * STATUS" or "PROCESS signal NUMBER"), and "trigger" (around which the trace is: "PROCESS THREAD ADDRESS NANOSECONDS
+ * [DURATION] PLACE"). Of a stream, "STREAM TEXT": "title" (the command
  * line of its process, with blanks between the words, or the title that the process has set) and "name" (the thread has
  * another name than its stream record says); the last of each counts. */
 struct lb_trace_meta {

@@ -103,6 +103,15 @@ void stamp_decoder_begin(struct stamp_decoder *decoder, struct cursor bytes)
   decoder->cursor = bytes;
 }
 
+/* A number that must not be larger than `most`. */
+static uint64_t number_read(struct cursor *cursor, uint64_t most)
+{
+  uint64_t value = cursor_varint(cursor);
+
+  cursor->is_short |= value > most;
+  return value;
+}
+
 static const char *path_read(struct stamp_decoder *decoder, unsigned index)
 {
   uint64_t size = cursor_varint(&decoder->cursor);
@@ -123,12 +132,10 @@ static void call_read(struct stamp_decoder *decoder, struct trace_stamp *stamp)
   struct cursor *cursor = &decoder->cursor;
   uint64_t count;
 
-  stamp->code = (uint32_t)cursor_varint(cursor);
-  count = cursor_varint(cursor);
-  if (count > TRACE_ARGUMENTS_MAX) {
-    cursor->is_short = true;
+  stamp->code = (uint32_t)number_read(cursor, UINT32_MAX);
+  count = number_read(cursor, TRACE_ARGUMENTS_MAX);
+  if (cursor->is_short)
     return;
-  }
   stamp->argument_count = (uint8_t)count;
   for (unsigned i = 0; i < count; i++)
     stamp->arguments[i] = zagzig(cursor_varint(cursor));
@@ -153,12 +160,12 @@ int stamp_decoder_next(struct stamp_decoder *decoder, struct trace_stamp *ret_st
   stamp.time = model->time + zagzig(cursor_varint(cursor));
   stamp.has_cpu = flags & HAS_CPU;
   stamp.has_used = flags & HAS_USED;
-  stamp.cpu = stamp.has_cpu ? (uint16_t)cursor_varint(cursor) : 0;
+  stamp.cpu = stamp.has_cpu ? (uint16_t)number_read(cursor, UINT16_MAX) : 0;
   stamp.used = stamp.has_used ? model->used + zagzig(cursor_varint(cursor)) : 0;
   if (stamp.type == TRACE_STAMP_CALL)
     call_read(decoder, &stamp);
   if (stamp.type == TRACE_STAMP_SIGNAL)
-    stamp.code = (uint32_t)cursor_varint(cursor);
+    stamp.code = (uint32_t)number_read(cursor, UINT32_MAX);
   if (stamp.type >= TRACE_STAMP_RETURN)
     stamp.result = (int64_t)zagzig(cursor_varint(cursor));
   if (stamp.type == TRACE_STAMP_SIGNAL)
