@@ -86,7 +86,7 @@ static void arguments_take(struct drain_stamp *parts, unsigned index, uint64_t f
   parts->argument_count = (uint8_t)(index + 2);
 }
 
-static void path_take(struct drain_stamp *parts, unsigned index, const uint32_t *words)
+static void path_take(struct drain_stamp *parts, unsigned index, const uint64_t values[2])
 {
   enum { PIECE = 16 };
   char piece[PIECE + 1] = "";
@@ -94,7 +94,7 @@ static void path_take(struct drain_stamp *parts, unsigned index, const uint32_t 
 
   if (index > 1)
     return;
-  memcpy(piece, words, PIECE);
+  memcpy(piece, values, PIECE);
   size = strlen(piece);
   if (size > TRACE_PATH_MAX - parts->path_sizes[index])
     size = TRACE_PATH_MAX - parts->path_sizes[index];
@@ -126,9 +126,9 @@ static uint64_t argument_value(char letter, uint64_t value)
 
 static void call_fill(struct trace_stamp *stamp, const struct drain_stamp *parts, uint64_t number)
 {
-  const struct trace_call_info *info = number <= UINT32_MAX ? trace_call_info((uint32_t)number) : NULL;
+  const struct trace_call_info *info = trace_call_info((uint32_t)number);
 
-  stamp->code = number <= UINT32_MAX ? (uint32_t)number : UINT32_MAX;
+  stamp->code = (uint32_t)number;
   for (unsigned i = 0; info && i < info->argument_count && i < parts->argument_count; i++) {
     stamp->arguments[i] = argument_value(info->arguments[i], parts->arguments[i]);
     stamp->argument_count++;
@@ -164,6 +164,14 @@ static void value_fill(struct trace_stamp *stamp, struct drain_stamp *parts, uns
   }
 }
 
+/* A value of two words, those of which that are 0xFFFFFFFF were written as 0. */
+static uint64_t value_join(const uint32_t *words, unsigned changed)
+{
+  uint64_t low = changed & 1 ? UINT32_MAX : words[0], high = changed & 2 ? UINT32_MAX : words[1];
+
+  return high << 32 | low;
+}
+
 static const struct trace_stamp *stamp_make(void *context, uint32_t stream, const uint32_t words[LB_ENTRY_EVENT_WORDS])
 {
   static const uint8_t types[] = {
@@ -173,14 +181,14 @@ static const struct trace_stamp *stamp_make(void *context, uint32_t stream, cons
   };
   struct process_drain *drain = context;
   struct drain_stamp *parts = &drain->giving->stamp;
-  uint64_t first = words[1] | (uint64_t)words[2] << 32, second = words[3] | (uint64_t)words[4] << 32;
-  unsigned type = words[0] >> 8 & 0x7F, cpu = words[0] >> 16;
+  unsigned type = words[0] >> 8 & 0x7F, cpu = words[0] >> 16 & PROCESS_NO_CPU, changed = words[0] >> 28;
+  uint64_t first = value_join(words + 1, changed), second = value_join(words + 3, changed >> 2);
 
   (void)stream;
   if (type == STAMP_ARGUMENTS)
     arguments_take(parts, cpu, first, second);
   else if (type == STAMP_PATH)
-    path_take(parts, cpu, words + 1);
+    path_take(parts, cpu, (const uint64_t[]){first, second});
   if (type >= STAMP_ARGUMENTS)
     return NULL;
   drain->stamp = (struct trace_stamp){

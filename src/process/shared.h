@@ -239,7 +239,8 @@ static inline uint64_t process_thread_offset(uint32_t thread)
 /* ---- stamps in a log ---- */
 
 /* The first byte of a stamp, which is an event of kind LB_ENTRY_STAMP in a log: its words are STAMP | type << 8 |
- * cpu << 16, and two values of 64 bits, the lower half first. No word is 0xFFFFFFFF: such a word is one less. */
+ * cpu << 16 | changed << 28, and two values of 64 bits, the lower half first. No word is 0xFFFFFFFF: such a word is 0,
+ * and its bit of `changed` is set. */
 enum process_stamp {
   STAMP_TIME, /* the time; CPU time of the thread in nanoseconds, 0: not known */
   STAMP_START,
@@ -254,7 +255,8 @@ enum process_stamp {
   STAMP_IS_NANOSECONDS = 0x80, /* added to the type: the time is that of CLOCK_MONOTONIC, not the counter's */
 };
 
-#define PROCESS_NO_CPU 0xFFFFu
+#define PROCESS_NO_CPU 0xFFFu
+#define PROCESS_CPU_BITS 12u /* those that Linux has in TSC_AUX; the rest is the node */
 
 /* ---- notes: rare events, in their order ---- */
 

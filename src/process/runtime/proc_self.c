@@ -14,26 +14,32 @@ enum { LIMIT_DATA = 2, LIMIT_SPACE = 9 };
 
 /* ---- /proc/self/exe ---- */
 
-static const char own_link[] = "/memfd:lbr-runtime";
+static const char own_link[] = "/memfd:lbr-runtime (deleted)";
+enum { OWN_NAME = 18, OWN_SIZE = sizeof(own_link) - 1 }; /* the name without the word in brackets */
 
 /* The kernel answers that the program is our runtime, whichever path led there; the answer is replaced. The buffer is
- * writable, because the kernel has just written to it. */
+ * writable, because the kernel has just written to it. What the kernel has written beyond the program's name is
+ * restored: programs rely on a buffer that was all zero. */
 int64_t self_call_readlink(struct thread *thread, uint64_t number, const uint64_t argument[6])
 {
   unsigned first = number == __NR_readlinkat ? 2 : 1;
   char *buffer = (char *)argument[first];
   uint64_t size = argument[first + 1];
+  char saved[OWN_SIZE];
+  bool is_saved = safe_read(thread, saved, (uint64_t)buffer, size < OWN_SIZE ? size : OWN_SIZE);
   int64_t result = syscall_pass(number, argument);
 
-  if (result < (int64_t)sizeof(own_link) - 1)
+  if (result < OWN_NAME)
     return result;
-  for (unsigned i = 0; i < sizeof(own_link) - 1; i++)
+  for (unsigned i = 0; i < OWN_NAME; i++)
     if (buffer[i] != own_link[i])
       return result;
   uint64_t length = text_length(thread->runtime->exe);
   if (length > size)
     length = size;
   memcpy(buffer, thread->runtime->exe, length);
+  if (is_saved && length < OWN_SIZE && length < (uint64_t)result)
+    memcpy(buffer + length, saved + length, (result < OWN_SIZE ? (size_t)result : OWN_SIZE) - length);
   return (int64_t)length;
 }
 

@@ -9,7 +9,7 @@
 
 #include "process/runtime/runtime.h"
 
-enum { WORD_FORBIDDEN = -1, ARGUMENTS = 6, PIECE = 16, PIECES = 16 };
+enum { ARGUMENTS = 6, PIECE = 16, PIECES = 16 };
 enum { LONG_CALL = 1 << 16 }; /* ticks of a call after which CPU time is read */
 
 /* The letters of the arguments of each system call. An array of arrays needs no relocation. */
@@ -51,12 +51,11 @@ static bool is_wanted(const struct thread *thread)
 
 static uint64_t counter_read(const struct runtime *runtime, unsigned *cpu)
 {
-  enum { CPU_BITS = 12 }; /* of TSC_AUX, as Linux sets it; the rest is the node */
   uint32_t low, high, aux;
 
   if (runtime->options & PROCESS_TSCP) {
     __asm__ volatile("rdtscp" : "=a"(low), "=d"(high), "=c"(aux));
-    *cpu = aux & ((1u << CPU_BITS) - 1);
+    *cpu = aux & ((1u << PROCESS_CPU_BITS) - 1);
   } else {
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
   }
@@ -76,26 +75,27 @@ static uint64_t used_read(const struct runtime *runtime)
 
 /* ---- words ---- */
 
-/* No word looks like the beginning of an event: code that begins to read a log in its middle looks for one. */
-static uint32_t word_of(uint64_t value)
-{
-  return (uint32_t)value == (uint32_t)WORD_FORBIDDEN ? (uint32_t)WORD_FORBIDDEN - 1 : (uint32_t)value;
-}
-
-static uint64_t words_of(uint64_t value)
-{
-  return (uint64_t)word_of(value >> 32) << 32 | word_of(value);
-}
-
 /* Small numbers of either sign become small numbers. */
 static uint64_t fold(uint64_t value)
 {
   return value << 1 ^ (0 - (value >> 63));
 }
 
+/* No word looks like the beginning of an event: code that begins to read a log in its middle looks for one. */
 static void put(struct thread *thread, unsigned type, unsigned cpu, uint64_t first, uint64_t second)
 {
-  log_event(thread, LB_ENTRY_STAMP, type | cpu << 8, words_of(first), words_of(second));
+  uint64_t values[] = {first, second};
+  unsigned changed = 0;
+
+  for (unsigned i = 0; i < 4; i++) {
+    uint64_t word = (uint64_t)UINT32_MAX << i % 2 * 32;
+
+    if ((values[i / 2] & word) == word) {
+      values[i / 2] &= ~word;
+      changed |= 1u << i;
+    }
+  }
+  log_event(thread, LB_ENTRY_STAMP, type | cpu << 8 | changed << (8 + PROCESS_CPU_BITS), values[0], values[1]);
 }
 
 /* A moment: the time, and the processor. */
@@ -144,33 +144,35 @@ void stamp_used(struct thread *thread, enum process_stamp type)
     put_now(thread, type, used_read(thread->runtime));
 }
 
-/* Reads 16 bytes of a text, up to its end. Returns how many there are before that. */
-static unsigned piece_read(struct thread *thread, uint8_t piece[PIECE], uint64_t address)
+/* Reads 16 bytes of a text, up to its end. Returns how many there are before that, or -1: none can be read. */
+static int piece_read(struct thread *thread, uint8_t piece[PIECE], uint64_t address)
 {
   uint64_t left = PROCESS_PAGE - address % PROCESS_PAGE;
-  unsigned first = left < PIECE ? (unsigned)left : PIECE, size = 0;
+  int first = left < PIECE ? (int)left : PIECE, size = 0;
 
   memset(piece, 0, PIECE);
-  if (!safe_read(thread, piece, address, first))
-    return 0;
+  if (!safe_read(thread, piece, address, (size_t)first))
+    return -1;
   while (size < first && piece[size])
     size++;
-  if (size == first && first < PIECE && !safe_read(thread, piece + first, address + first, PIECE - first))
+  if (size == first && first < PIECE &&
+      !safe_read(thread, piece + first, address + (uint64_t)first, (size_t)(PIECE - first)))
     return size;
   while (size < PIECE && piece[size])
     size++;
-  memset(piece + size, 0, PIECE - size);
+  memset(piece + size, 0, (size_t)(PIECE - size));
   return size;
 }
 
 static void path_put(struct thread *thread, unsigned index, uint64_t address)
 {
   uint64_t piece[PIECE / 8];
-  unsigned size = PIECE;
+  int size = PIECE;
 
   for (unsigned i = 0; i < PIECES && size == PIECE; i++) {
     size = piece_read(thread, (uint8_t *)piece, address + (uint64_t)i * PIECE);
-    put(thread, STAMP_PATH, index, piece[0], piece[1]);
+    if (size >= 0)
+      put(thread, STAMP_PATH, index, piece[0], piece[1]);
   }
 }
 
@@ -179,7 +181,7 @@ void stamp_call(struct thread *thread)
   const uint64_t *registers = thread->state->registers;
   const uint64_t argument[ARGUMENTS] = {registers[GPR_RDI], registers[GPR_RSI], registers[GPR_RDX],
                                         registers[GPR_R10], registers[GPR_R8],  registers[GPR_R9]};
-  uint64_t number = registers[GPR_RAX];
+  uint32_t number = (uint32_t)registers[GPR_RAX]; /* all that the kernel looks at */
   unsigned count = 0, paths = 0;
 
   if (!is_wanted(thread))
