@@ -68,8 +68,23 @@ static void branches_check(const struct lb_trace_branches *branches)
   }
 }
 
+static void stamp_check(const struct trace_stamp *stamp)
+{
+  if (stamp->stream >= LB_TRACE_STREAMS_MAX || stamp->type >= TRACE_STAMP_TYPES ||
+      stamp->argument_count > TRACE_ARGUMENTS_MAX)
+    abort();
+  for (unsigned i = 0; i < 2; i++)
+    if (stamp->paths[i] && strlen(stamp->paths[i]) > TRACE_PATH_MAX)
+      abort();
+  bytes_use((const uint8_t *)stamp->arguments, stamp->argument_count * sizeof(*stamp->arguments));
+}
+
 static void record_check(const struct lb_trace_record *record)
 {
+  if (trace_record_stamp(record)) {
+    stamp_check(trace_record_stamp(record));
+    return;
+  }
   switch (record->type) {
   case LB_TRACE_META:
     text_check(record->meta.key);
@@ -111,9 +126,16 @@ struct readers {
   struct text text;
 };
 
-static void readers_init(struct readers *readers, bool is_json)
+static void readers_init(struct readers *readers, const struct lb_trace_reader *reader, bool is_json, bool has_times)
 {
   struct report_script_options options = {.is_json = is_json, .stream = LB_TRACE_ALL, .limit = UINT64_MAX};
+
+  if (has_times) {
+    options.reader = reader;
+    options.events = REPORT_EVENTS_TOO;
+    options.fields[options.field_count++] = REPORT_FIELD_TIME;
+    options.fields[options.field_count++] = REPORT_FIELD_CPU;
+  }
 
   *readers = (struct readers){0};
   if (analysis_names_new(&files, &readers->names) < 0)
@@ -203,6 +225,8 @@ static int call_check(void *data, const struct analysis_call *call)
   int64_t *open = data;
 
   *open += call->is_enter ? 1 : -1;
+  if (call->has_moment)
+    sink += call->moment.time ^ call->moment.waited ^ call->moment.held;
   if (*open < 0 || call->how > ANALYSIS_CALL_LOST)
     abort();
   return 0;
@@ -213,33 +237,59 @@ static void calls_read(struct lb_trace_reader *reader)
   struct analysis_names *names;
   struct analysis_code *code;
   struct analysis_calls *calls;
+  struct analysis_clock *clock;
   struct lb_trace_record record;
   int64_t open = 0;
 
   if (analysis_names_new(&files, &names) < 0 || analysis_code_new(names, &code) < 0 ||
-      analysis_calls_new(names, code, call_check, &open, &calls) < 0)
+      analysis_calls_new(names, code, call_check, &open, &calls) < 0 || analysis_clock_new(NULL, &clock) < 0)
     abort();
   analysis_code_allow(code, WORK_MAX);
+  analysis_calls_use_clock(calls, clock, reader);
   lb_trace_reader_rewind(reader);
   for (unsigned i = 0; i < RECORDS_MAX && lb_trace_reader_next(reader, &record) > 0; i++)
-    if (analysis_calls_record(calls, &record) < 0)
+    if (analysis_clock_record(clock, &record) < 0 || analysis_calls_record(calls, &record) < 0)
       abort();
-  if (analysis_calls_end(calls) < 0 || open)
+  if (analysis_calls_end(calls) < 0 || open || analysis_clock_end(clock) < 0)
     abort();
+  analysis_clock_free(clock);
   analysis_calls_free(calls);
   analysis_code_free(code);
   analysis_names_free(names);
+}
+
+/* Sums of system calls: at most as many calls and errors as there are in all. */
+static void syscalls_read(struct lb_trace_reader *reader)
+{
+  char name[] = "trace";
+  struct trace_input input = {.name = name, .reader = reader};
+  struct analysis_syscalls syscalls;
+  uint64_t calls = 0;
+
+  if (analysis_syscalls_read(&input, LB_TRACE_ALL, &syscalls) < 0)
+    return;
+  for (size_t i = 0; i < syscalls.count; i++) {
+    if (syscalls.rows[i].errors > syscalls.rows[i].calls || !syscalls.rows[i].calls)
+      abort();
+    calls += syscalls.rows[i].calls;
+  }
+  if (calls > syscalls.all.calls)
+    abort();
+  analysis_syscalls_done(&syscalls);
 }
 
 static void trace_read(const uint8_t *bytes, size_t size)
 {
   struct lb_trace_reader *reader;
   struct readers readers;
+  bool has_times = (size & 12) != 12;
 
   if (lb_trace_reader_open_bytes(bytes, size, &reader) < 0)
     return;
   trace_reader_want_names(reader);
-  readers_init(&readers, size & 1);
+  if (has_times)
+    trace_reader_want_stamps(reader);
+  readers_init(&readers, reader, size & 1, has_times);
   records_read(reader, &readers);
   readers_done(&readers);
   for (uint32_t stream = 0; stream < 3; stream++)
@@ -251,6 +301,8 @@ static void trace_read(const uint8_t *bytes, size_t size)
   records_read(reader, NULL);
   counts_read(reader, size & 2 ? LB_TRACE_ALL : 0);
   calls_read(reader);
+  if (has_times)
+    syscalls_read(reader);
   lb_trace_reader_close(reader);
 }
 

@@ -21,7 +21,7 @@ const struct trace_stamp *trace_record_stamp(const struct lb_trace_record *recor
   return record->type == TYPE_STAMP ? (const struct trace_stamp *)(const void *)record->code.bytes : NULL;
 }
 
-/* Decodes the stamp that comes next. */
+/* Decodes the stamp that comes next. One after more branches than the chunk has is damage, too. */
 static void next_find(struct lb_trace_reader *reader)
 {
   struct reader_stamps *stamps = &reader->stamps;
@@ -30,7 +30,7 @@ static void next_find(struct lb_trace_reader *reader)
   if (!stamps->has_more || stamps->has_next)
     return;
   r = stamp_decoder_next(&stamps->decoder, &stamps->next);
-  stamps->has_more = stamps->has_next = r > 0;
+  stamps->has_more = stamps->has_next = r > 0 && stamps->next.number <= reader->position.count;
   stamps->next.stream = reader->position.stream;
   stamps->next.number += reader->position.first;
 }
@@ -109,6 +109,8 @@ int stamps_next(struct lb_trace_reader *reader, struct lb_trace_record *record)
     bool is_end = !reader->has_entries && !reader->decoder.left && !stamps->held.count;
     uint64_t given = reader->number - stamps->held.count;
 
+    if (given < stamps->from)
+      given = stamps->from; /* the branches before it are left out */
     next_find(reader);
     if (!stamps->has_next || (stamps->next.number > given && !is_end))
       break;
@@ -137,6 +139,7 @@ uint64_t trace_reader_time(const struct lb_trace_reader *reader, uint64_t number
   const struct reader_stamps *stamps = &reader->stamps;
   const struct trace_stamp *before = &stamps->before, *next = &stamps->next;
   uint64_t end = stamps->has_next ? branches_end(next) : 0;
+  double all, part;
 
   if (!stamps->has_before)
     return stamps->has_next ? end : TRACE_NO_TIME;
@@ -144,6 +147,7 @@ uint64_t trace_reader_time(const struct lb_trace_reader *reader, uint64_t number
     return before->time;
   if (number >= next->number)
     return end;
-  return before->time + (uint64_t)((double)(end - before->time) * (double)(number - before->number) /
-                                   (double)(next->number - before->number));
+  all = (double)(end - before->time);
+  part = all * (double)(number - before->number) / (double)(next->number - before->number);
+  return part < all ? before->time + (uint64_t)part : end;
 }

@@ -27,12 +27,22 @@ int stamps_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, ui
   return r;
 }
 
+/* Readers take such a stamp for the time of the one before it, if a chunk begins with it. */
+static bool is_like_known(const struct writer_encoder *slot, const struct trace_stamp *stamp, uint64_t number)
+{
+  return !slot->stamps.count && !number && stamp->type == TRACE_STAMP_TIME && !stamp->has_cpu && !stamp->has_used;
+}
+
 int stamps_put(struct lb_trace_writer *writer, struct writer_encoder *slot, const struct trace_stamp *stamp,
                uint64_t number)
 {
   struct writer_stream *stream = &writer->streams[slot->stream];
-  int r = stamp_encoder_add(&slot->stamps, stamp, number);
+  int r = 0;
 
+  if (is_like_known(slot, stamp, number))
+    r = stamp_encoder_add(&slot->stamps, stamp, 0);
+  if (r >= 0)
+    r = stamp_encoder_add(&slot->stamps, stamp, number);
   if (r < 0)
     return r;
   stream->has_stamp = true;
@@ -53,6 +63,13 @@ int stamps_end(struct writer_encoder *slot, struct buffer *raw)
   return 0;
 }
 
+/* A chunk of branches that is nearly full ends with a stamp, so that the time of its last branches is known. */
+static bool is_enough(const struct lb_trace_writer *writer, const struct writer_encoder *slot)
+{
+  return slot->stamps.bytes.size >= STAMPS_FULL ||
+         (!slot->has_entries && slot->encoder->count >= chunk_size(&writer->streams[slot->stream]) / 16 * 15);
+}
+
 int trace_writer_stamp(struct lb_trace_writer *writer, uint32_t stream, const struct trace_stamp *stamp)
 {
   struct writer_encoder *slot;
@@ -70,5 +87,5 @@ int trace_writer_stamp(struct lb_trace_writer *writer, uint32_t stream, const st
   r = stamps_put(writer, slot, stamp, has_entries ? entries_made(writer, slot) : slot->encoder->count);
   if (r < 0)
     return r == -ENOMEM ? writer_fail(writer, r) : r;
-  return slot->stamps.bytes.size >= STAMPS_FULL ? encoder_close(writer, slot) : 0;
+  return is_enough(writer, slot) ? encoder_close(writer, slot) : 0;
 }
