@@ -22,6 +22,7 @@ struct clock_stream {
   uint64_t waited, held;    /* so far */
   uint64_t held_since;      /* held since the last stamp with CPU time */
   struct analysis_syscall call;
+  uint64_t call_held; /* `held` when it began */
   char paths[2][TRACE_PATH_MAX + 1];
 };
 
@@ -77,6 +78,7 @@ static struct clock_stream *stream_get(struct analysis_clock *clock, uint32_t nu
 static void call_begin(struct clock_stream *stream, const struct trace_stamp *stamp)
 {
   stream->is_in_call = true;
+  stream->call_held = stream->held;
   stream->call =
     (struct analysis_syscall){.stream = stamp->stream, .branch = stamp->number, .call = *stamp, .start = stamp->time};
   for (unsigned i = 0; i < 2; i++) {
@@ -90,9 +92,13 @@ static void call_begin(struct clock_stream *stream, const struct trace_stamp *st
 static int call_end(struct analysis_clock *clock, struct clock_stream *stream, uint64_t time)
 {
   struct analysis_syscall *call = &stream->call;
+  const struct analysis_moment start = {.time = call->start, .held = stream->call_held};
+  const struct analysis_moment end = {.time = time, .waited = call->waited, .held = stream->held};
+  const struct analysis_duration passed = analysis_moment_since(&start, &end);
 
   stream->is_in_call = false;
-  call->duration = time > call->start ? time - call->start : 0;
+  call->duration = passed.all;
+  call->waited = passed.waited;
   return clock->listener.call ? clock->listener.call(clock->listener.data, call) : 0;
 }
 

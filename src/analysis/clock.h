@@ -43,7 +43,8 @@ struct analysis_syscall {
   struct trace_stamp call; /* its paths are valid in the callback only */
   bool has_returned;
   int64_t result;
-  uint64_t start, duration; /* of a call that has not returned, until its thread ends or the trace does */
+  uint64_t start, duration; /* of a call that has not returned, until its thread ends or the trace does; without the
+                               time that the thread waited for the recorder */
   uint64_t waited;          /* part of the duration in which the thread did not run */
 };
 

@@ -303,6 +303,9 @@ uint64_t nanoseconds_now(void);
 
 void stamp_init(struct runtime *runtime);
 
+/* Whether the log of the thread is read, and a clock can be. */
+bool stamp_is_wanted(const struct thread *thread);
+
 /* The time stamp counter is forbidden from now on; without `is_clock_left`, every clock is. */
 void stamp_stop(struct runtime *runtime, bool is_clock_left);
 

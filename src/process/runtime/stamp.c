@@ -38,8 +38,7 @@ void stamp_stop(struct runtime *runtime, bool is_clock_left)
   runtime->has_stamps &= is_clock_left;
 }
 
-/* Whether the log of the thread is read, and a clock can be. */
-static bool is_wanted(const struct thread *thread)
+bool stamp_is_wanted(const struct thread *thread)
 {
   const struct runtime *runtime = thread->runtime;
 
@@ -134,13 +133,13 @@ static void put_now(struct thread *thread, unsigned type, uint64_t value)
 
 void stamp_put(struct thread *thread, enum process_stamp type, uint64_t value)
 {
-  if (is_wanted(thread))
+  if (stamp_is_wanted(thread))
     put_now(thread, type, fold(value));
 }
 
 void stamp_used(struct thread *thread, enum process_stamp type)
 {
-  if (is_wanted(thread))
+  if (stamp_is_wanted(thread))
     put_now(thread, type, used_read(thread->runtime));
 }
 
@@ -184,7 +183,7 @@ void stamp_call(struct thread *thread)
   uint32_t number = (uint32_t)registers[GPR_RAX]; /* all that the kernel looks at */
   unsigned count = 0, paths = 0;
 
-  if (!is_wanted(thread))
+  if (!stamp_is_wanted(thread))
     return;
   while (number < CALLS && letters[number][count]) {
     if (letters[number][count] == 's' && argument[count])
@@ -202,7 +201,7 @@ void stamp_call(struct thread *thread)
 /* The CPU time comes before the return: it tells for how long the thread has waited in the call. */
 void stamp_return(struct thread *thread)
 {
-  if (!is_wanted(thread))
+  if (!stamp_is_wanted(thread))
     return;
   const struct moment moment = moment_now(thread);
   if (moment.time - thread->call_time > LONG_CALL)
@@ -212,7 +211,7 @@ void stamp_return(struct thread *thread)
 
 void stamp_signal(struct thread *thread, unsigned number, int code, uint64_t value)
 {
-  if (!is_wanted(thread))
+  if (!stamp_is_wanted(thread))
     return;
   put(thread, STAMP_ARGUMENTS, 0, fold((uint64_t)(int64_t)code), fold(value));
   put_now(thread, STAMP_SIGNAL, number);

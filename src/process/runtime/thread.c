@@ -276,13 +276,17 @@ static bool is_deaf(const struct thread *thread)
 _Noreturn void thread_call_exit(struct thread *thread, uint64_t status, bool is_group)
 {
   uint32_t kept;
-  bool is_kept = !is_deaf(thread) || thread->is_vfork;
+  bool is_kept = !is_deaf(thread) || thread->is_vfork,
+       is_timed = stamp_is_wanted(thread) && !thread->runtime->is_confined;
+  uint64_t since = is_timed ? nanoseconds_now() : 0;
 
   self_get_name(thread);
   if (is_group || thread->state->process == thread->state->thread) /* else other threads may open files meanwhile */
     self_get_title(thread);
   if (is_group)
     snapshot_take(thread);
+  if (is_timed) /* all of this is the recorder's own work */
+    stamp_put(thread, STAMP_HELD, nanoseconds_now() - since);
   thread_end(thread, is_group ? END_EXIT_GROUP : END_EXIT, status);
   thread_vanish(is_kept ? &kept : &thread->is_used, is_group ? __NR_exit_group : __NR_exit, status);
 }
