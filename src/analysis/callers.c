@@ -14,19 +14,30 @@ struct whole {
   bool is_within;            /* a caller of it matches the request */
 };
 
+static void cost_add(struct analysis_cost *into, const struct analysis_cost *cost)
+{
+  into->instructions += cost->instructions;
+  into->branches += cost->branches;
+  into->unknown += cost->unknown;
+  into->time += cost->time;
+  into->waited += cost->waited;
+}
+
 static void wholes_add_up(const struct analysis_stacks *stacks, struct whole *wholes)
 {
   for (size_t i = analysis_stacks_count(stacks); i-- > 0;) {
     const struct analysis_stack *stack = analysis_stacks_get(stacks, i);
+    const struct analysis_cost own = {
+      .instructions = stack->instructions,
+      .branches = stack->branches,
+      .unknown = stack->unknown,
+      .time = stack->time,
+      .waited = stack->waited,
+    };
 
-    wholes[i].cost.instructions += stack->instructions;
-    wholes[i].cost.branches += stack->branches;
-    wholes[i].cost.unknown += stack->unknown;
-    if (stack->caller == ANALYSIS_STACK_NONE)
-      continue;
-    wholes[stack->caller].cost.instructions += wholes[i].cost.instructions;
-    wholes[stack->caller].cost.branches += wholes[i].cost.branches;
-    wholes[stack->caller].cost.unknown += wholes[i].cost.unknown;
+    cost_add(&wholes[i].cost, &own);
+    if (stack->caller != ANALYSIS_STACK_NONE)
+      cost_add(&wholes[stack->caller].cost, &wholes[i].cost);
   }
 }
 

@@ -26,12 +26,10 @@ static int folded_leave(void *data, uint32_t stream, struct calls_node *nodes, s
 {
   struct calls_folded *folded = data;
   const struct calls_node *node = &nodes[count - 1];
+  struct analysis_cost own = calls_cost_own(node);
 
   (void)stream;
-  analysis_stacks_add(folded->stacks, node->mark,
-                      &(struct analysis_cost){.instructions = node->instructions - node->inner_instructions,
-                                              .branches = node->branches - node->inner_branches,
-                                              .unknown = node->unknown - node->inner_unknown});
+  analysis_stacks_add(folded->stacks, node->mark, &own);
   return 0;
 }
 
@@ -40,7 +38,7 @@ static int folded_leave(void *data, uint32_t stream, struct calls_node *nodes, s
 void calls_folded_begin(struct calls_folded *folded, struct calls_walk *walk)
 {
   *folded = (struct calls_folded){.walk = walk};
-  walk->view = (struct calls_view){folded_enter, folded_leave, folded};
+  walk->view = (struct calls_view){folded_enter, folded_leave, folded, NULL};
 }
 
 void calls_folded_done(struct calls_folded *folded)

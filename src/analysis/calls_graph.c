@@ -108,9 +108,29 @@ static int graph_enter(void *data, uint32_t stream, struct calls_node *nodes, si
   return 0;
 }
 
+static void longest_update(const struct calls_graph *graph, struct graph_call *longest, uint32_t stream,
+                           const struct calls_node *node)
+{
+  bool is_running = graph->walk->options->by == CALLS_BY_RUNNING;
+  uint64_t time = node->cost.time - (is_running ? node->cost.waited : 0);
+  uint64_t most = longest->cost.time - (is_running ? longest->cost.waited : 0);
+
+  if (time > most)
+    *longest = (struct graph_call){node->cost, node->start.time, stream, node->branch};
+}
+
+static void edge_add(struct graph_edge *edge, const struct analysis_cost *cost)
+{
+  edge->instructions += cost->instructions;
+  edge->unknown += cost->unknown;
+  edge->time += cost->time;
+  edge->waited += cost->waited;
+}
+
 static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, size_t count)
 {
   const struct calls_node *node = &nodes[count - 1];
+  struct analysis_cost own = calls_cost_own(node);
   struct calls_graph *graph = data;
   struct graph_function *function = &graph->functions[node->function];
   struct graph_edge *edge;
@@ -122,19 +142,15 @@ static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, si
   graph_switch(graph, stream, nodes, count);
   function->active--;
   function->calls++;
-  function->own_instructions += node->instructions - node->inner_instructions;
-  function->own_branches += node->branches - node->inner_branches;
-  function->own_unknown += node->unknown - node->inner_unknown;
-  if (!function->active) {
-    function->instructions += node->instructions;
-    function->branches += node->branches;
-    function->unknown += node->unknown;
-  }
+  calls_cost_add(&function->own, &own);
+  if (!function->active)
+    calls_cost_add(&function->cost, &node->cost);
+  longest_update(graph, &function->longest, stream, node);
   if (!edge)
     return 0;
   edge->calls++;
-  edge->instructions += function->active ? 0 : node->instructions;
-  edge->unknown += function->active ? 0 : node->unknown;
+  if (!function->active)
+    edge_add(edge, &node->cost);
   return 0;
 }
 
@@ -143,24 +159,35 @@ static int graph_leave(void *data, uint32_t stream, struct calls_node *nodes, si
 void calls_graph_begin(struct calls_graph *graph, struct calls_walk *walk)
 {
   *graph = (struct calls_graph){.walk = walk};
-  walk->view = (struct calls_view){graph_enter, graph_leave, graph};
+  walk->view = (struct calls_view){graph_enter, graph_leave, graph, NULL};
 }
 
-static int function_compare(const void *one, const void *other)
+static int function_compare(const void *one, const void *other, void *walk)
 {
   const struct graph_function *a = one, *b = other;
+  uint64_t weight = calls_weight(walk, &a->own), others = calls_weight(walk, &b->own);
 
-  if (a->own_instructions != b->own_instructions)
-    return a->own_instructions < b->own_instructions ? 1 : -1;
+  if (weight != others)
+    return weight < others ? 1 : -1;
   if (a->calls != b->calls)
     return a->calls < b->calls ? 1 : -1;
   return a->number < b->number ? -1 : a->number > b->number;
 }
 
-static int edge_compare(const void *one, const void *other)
+static uint64_t edge_time(const struct calls_walk *walk, const struct graph_edge *edge)
+{
+  if (walk->options->by == CALLS_BY_RUNNING)
+    return edge->time - edge->waited;
+  return walk->options->by == CALLS_BY_TIME ? edge->time : 0;
+}
+
+static int edge_compare(const void *one, const void *other, void *walk)
 {
   const struct graph_edge *a = one, *b = other;
+  uint64_t time = edge_time(walk, a), others = edge_time(walk, b);
 
+  if (time != others)
+    return time < others ? 1 : -1;
   if (a->calls != b->calls)
     return a->calls < b->calls ? 1 : -1;
   if (a->callee != b->callee)
@@ -178,9 +205,9 @@ void calls_graph_end(struct calls_graph *graph)
   graph->edge_count = count;
   graph->edge_capacity = 0; /* from here on the edges are a plain list */
   if (graph->count)
-    qsort(graph->functions, graph->count, sizeof(*graph->functions), function_compare);
+    qsort_r(graph->functions, graph->count, sizeof(*graph->functions), function_compare, (void *)graph->walk);
   if (count)
-    qsort(graph->edges, count, sizeof(*graph->edges), edge_compare);
+    qsort_r(graph->edges, count, sizeof(*graph->edges), edge_compare, (void *)graph->walk);
 }
 
 void calls_graph_done(struct calls_graph *graph)

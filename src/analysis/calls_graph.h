@@ -7,13 +7,21 @@
 
 #include "analysis/calls_walk.h"
 
+/* A call that took long, if the trace has times. */
+struct graph_call {
+  struct analysis_cost cost;
+  uint64_t start; /* nanoseconds since the recording began */
+  uint32_t stream;
+  uint64_t branch; /* number of the first branch in it */
+};
+
 struct graph_function {
   uint32_t number;
   uint32_t active; /* its open calls in the current stream */
   uint64_t calls;
-  uint64_t instructions, branches;         /* with all that it called */
-  uint64_t own_instructions, own_branches; /* without */
-  uint64_t unknown, own_unknown;           /* pieces of code whose instructions are not known, likewise */
+  struct analysis_cost cost;  /* with all that it called */
+  struct analysis_cost own;   /* without */
+  struct graph_call longest;  /* its longest call, by --by running that which ran longest */
 };
 
 struct graph_edge {
@@ -21,6 +29,7 @@ struct graph_edge {
   bool is_used;
   uint64_t calls;
   uint64_t instructions, unknown; /* of the callee and all that it called */
+  uint64_t time, waited;
 };
 
 struct calls_graph {

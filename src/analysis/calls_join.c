@@ -36,41 +36,48 @@ static bool period_matches(const struct tree_stream *stream, size_t line, unsign
   return true;
 }
 
+static void line_add(struct tree_line *into, const struct tree_line *line)
+{
+  into->repeats += line->repeats;
+  calls_cost_add(&into->cost, &line->cost);
+}
+
 /* Adds the lines from `first` on to the same number of lines before them. */
-static void lines_join(struct tree_stream *stream, size_t first)
+static int lines_join(struct calls_tree *tree, struct tree_stream *stream, size_t first)
 {
   size_t size = stream->count - first;
+  int r = 0;
 
-  for (size_t i = 0; i < size; i++) {
+  for (size_t i = 0; i < size && r >= 0; i++) {
     struct tree_line *into = &stream->lines[first - size + i];
     const struct tree_line *line = &stream->lines[first + i];
 
-    into->repeats += line->repeats;
-    into->instructions += line->instructions;
-    into->branches += line->branches;
-    into->unknown += line->unknown;
+    line_add(into, line);
+    if (into->how == TREE_SYSCALL && line->how == TREE_SYSCALL)
+      r = tree_syscall_join(tree, &into->entry, line->entry);
   }
   stream->count = first;
+  return r;
 }
 
-void tree_join(struct tree_stream *stream)
+int tree_join(struct calls_tree *tree, struct tree_stream *stream)
 {
   struct tree_open *caller = &stream->opens[stream->open_count - 1];
   size_t line = stream->opens[stream->open_count].line, first;
 
   if (line >= stream->count) /* it became part of the sum before it */
-    return;
+    return 0;
   stream->lines[line].previous = caller->last == TREE_NONE ? 0 : (uint32_t)(line - caller->last);
   stream->lines[line].before = caller->shape;
   for (unsigned period = 1; period <= TREE_PERIOD_MAX; period++)
     if (period_matches(stream, line, period, &first)) {
       caller->shape = stream->lines[first].before;
       caller->last = line_previous(stream, first);
-      lines_join(stream, first);
-      return;
+      return lines_join(tree, stream, first);
     }
   caller->shape = shape_mix(caller->shape, stream->lines[line].shape);
   caller->last = line;
+  return 0;
 }
 
 /* ---- sums ---- */
@@ -82,14 +89,6 @@ static void line_make_small(struct tree_line *line)
   line->left = ANALYSIS_CALL_RETURN;
   line->size = 1;
   line->shape = shape_of(line, 0);
-}
-
-static void line_add(struct tree_line *into, const struct tree_line *line)
-{
-  into->repeats += line->repeats;
-  into->instructions += line->instructions;
-  into->branches += line->branches;
-  into->unknown += line->unknown;
 }
 
 void tree_sum_up(struct tree_stream *stream, struct tree_line *line)
@@ -116,8 +115,7 @@ static void lines_prune(const struct calls_tree *tree, struct tree_stream *strea
   for (size_t i = 0; i < stream->count;) {
     struct tree_line line = stream->lines[i];
     struct tree_line *last = count ? &stream->lines[count - 1] : NULL;
-    bool is_small = line.size && (line.function == TREE_SMALL ||
-                                  calls_weight(tree->walk, line.instructions, line.branches) < tree->threshold);
+    bool is_small = line.size && (line.function == TREE_SMALL || tree_weight(tree, &line) < tree->threshold);
 
     i += is_small ? line.size : 1;
     if (is_small && last && last->function == TREE_SMALL && last->level == line.level) {

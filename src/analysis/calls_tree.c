@@ -65,7 +65,7 @@ static int threshold_find(const struct calls_tree *tree, size_t count, uint64_t 
       const struct tree_line *line = &tree->streams[i].lines[k];
 
       if (line->size && line->function != TREE_SMALL)
-        weights[filled++] = calls_weight(tree->walk, line->instructions, line->branches);
+        weights[filled++] = tree_weight(tree, line);
     }
   qsort(weights, filled, sizeof(*weights), weight_compare);
   *ret_threshold = count < filled ? weights[count] + 1 : 0;
@@ -107,27 +107,22 @@ static int stream_compare(const void *one, const void *other)
 }
 
 /* The sum of a stream. */
-static struct tree_line stream_sum(const struct tree_stream *stream)
+static struct analysis_cost stream_sum(const struct tree_stream *stream)
 {
-  struct tree_line sum = {0};
+  struct analysis_cost sum = {0};
 
   for (size_t i = 0; i < stream->count; i++)
-    if (!stream->lines[i].level) {
-      sum.instructions += stream->lines[i].instructions;
-      sum.branches += stream->lines[i].branches;
-      sum.unknown += stream->lines[i].unknown;
-    }
+    if (!stream->lines[i].level)
+      calls_cost_add(&sum, &stream->lines[i].cost);
   return sum;
 }
 
 static void stream_leave_out(struct calls_tree *tree, struct tree_stream *stream)
 {
-  struct tree_line sum = stream_sum(stream);
+  struct analysis_cost sum = stream_sum(stream);
 
   tree->left_out++;
-  tree->left_instructions += sum.instructions;
-  tree->left_branches += sum.branches;
-  tree->left_unknown += sum.unknown;
+  calls_cost_add(&tree->left_cost, &sum);
   tree->lines -= stream->count;
   stream->count = 0;
 }
@@ -141,10 +136,10 @@ static int streams_leave_out(struct calls_tree *tree)
   if (!weights)
     return -ENOMEM;
   for (size_t i = 0; i < tree->count; i++) {
-    struct tree_line sum = stream_sum(&tree->streams[i]);
+    struct analysis_cost sum = stream_sum(&tree->streams[i]);
 
     if (tree->streams[i].count)
-      weights[filled++] = (struct stream_weight){calls_weight(tree->walk, sum.instructions, sum.branches), i};
+      weights[filled++] = (struct stream_weight){calls_weight(tree->walk, &sum), i};
   }
   qsort(weights, filled, sizeof(*weights), stream_compare);
   for (uint64_t i = tree->walk->options->limit / STREAM_LINES + 1; i < filled; i++)
@@ -169,32 +164,67 @@ static int tree_enter(void *data, uint32_t number, struct calls_node *nodes, siz
   return opens_push(stream, stream->count - 1);
 }
 
-static int tree_leave(void *data, uint32_t number, struct calls_node *nodes, size_t count)
+/* The newest open call of the stream ends. */
+static int line_close(struct calls_tree *tree, struct tree_stream *stream)
 {
-  const struct calls_node *node = &nodes[count - 1];
-  struct calls_tree *tree = data;
-  struct tree_stream *stream = stream_get(tree, number);
   struct tree_open *open = &stream->opens[--stream->open_count];
   struct tree_line *line = &stream->lines[open->line];
   size_t before = stream->count;
+  int r;
 
-  line->left = node->left;
-  line->instructions = node->instructions;
-  line->branches = node->branches;
-  line->unknown = node->unknown;
   line->size = (uint32_t)(stream->count - open->line);
   line->shape = shape_of(line, open->shape);
-  if (calls_weight(tree->walk, line->instructions, line->branches) < tree->threshold)
+  if (tree_weight(tree, line) < tree->threshold)
     tree_sum_up(stream, line);
-  tree_join(stream);
+  r = tree_join(tree, stream);
   tree->lines -= before - stream->count;
-  if (tree->lines <= tree->lines_max)
-    return 0;
+  if (r < 0 || tree->lines <= tree->lines_max)
+    return r;
   if (tree_shrink(tree, tree->lines_max / 2) < 0)
     return -ENOMEM;
   if (tree->lines_max < 2 * tree->lines) /* open calls cannot be summed up */
     tree->lines_max = 2 * tree->lines;
   return 0;
+}
+
+static int tree_leave(void *data, uint32_t number, struct calls_node *nodes, size_t count)
+{
+  const struct calls_node *node = &nodes[count - 1];
+  struct calls_tree *tree = data;
+  struct tree_stream *stream = stream_get(tree, number);
+  struct tree_line *line = &stream->lines[stream->opens[stream->open_count - 1].line];
+
+  line->left = node->left;
+  line->cost = node->cost;
+  return line_close(tree, stream);
+}
+
+/* A system call is a call that is open for a moment. */
+static int tree_syscall(void *data, uint32_t level, const struct analysis_syscall *call)
+{
+  struct calls_tree *tree = data;
+  struct tree_stream *stream = stream_get(tree, call->stream);
+  struct tree_line *line;
+  uint32_t entry;
+  int r = stream ? tree_syscall_add(tree, call, &entry) : -ENOMEM;
+
+  if (r < 0)
+    return r;
+  line = array_append(&stream->lines, &stream->count, &stream->capacity);
+  if (!line)
+    return -ENOMEM;
+  *line = (struct tree_line){
+    .function = tree->syscalls.entries[entry].number,
+    .level = level,
+    .entry = entry,
+    .how = TREE_SYSCALL,
+    .left = ANALYSIS_CALL_RETURN,
+    .repeats = 1,
+    .cost = {.time = call->duration, .waited = call->waited, .kernel = call->duration},
+  };
+  tree->lines++;
+  r = opens_push(stream, stream->count - 1);
+  return r < 0 ? r : line_close(tree, stream);
 }
 
 /* ---- all of it ---- */
@@ -206,7 +236,7 @@ void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk)
   *tree = (struct calls_tree){.walk = walk, .lines_max = LINES_LEAST};
   if (limit > LINES_LEAST / ROOM)
     tree->lines_max = limit < TREE_LINES_MOST / ROOM ? (size_t)limit * ROOM : TREE_LINES_MOST;
-  walk->view = (struct calls_view){tree_enter, tree_leave, tree};
+  walk->view = (struct calls_view){tree_enter, tree_leave, tree, tree_syscall};
 }
 
 int calls_tree_end(struct calls_tree *tree)
@@ -229,4 +259,5 @@ void calls_tree_done(struct calls_tree *tree)
     free(tree->streams[i].opens);
   }
   free(tree->streams);
+  tree_syscalls_done(&tree->syscalls);
 }

@@ -1,29 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The tree of the calls of a whole run, in as many lines as are wanted (calls_tree.c); calls_join.c reduces their
- * number.
+ * number. System calls are leaves of the tree; calls_tree_syscall.c keeps what is known of them.
  */
 #ifndef ANALYSIS_CALLS_TREE_H
 #define ANALYSIS_CALLS_TREE_H
 
 #include "analysis/calls_walk.h"
+#include "trace/trace.h"
 
 #define TREE_SMALL UINT32_MAX /* as a function: calls that are summed up */
 #define TREE_NONE SIZE_MAX
-#define TREE_LINES_MOST (1u << 21) /* lines that are kept, regardless of --top: 128 MiB */
+#define TREE_LINES_MOST (1u << 21) /* lines that are kept, regardless of --top: 192 MiB */
+#define TREE_SYSCALL 0xFFu         /* as `how`: a system call */
 
 /* A call, or several that are alike; the lines after it are its own calls. */
 struct tree_line {
-  uint32_t function;
+  uint32_t function; /* number of the function, or of the system call */
   uint32_t level;
   uint32_t size;     /* lines, including those of its calls; 0: it is still open */
   uint32_t previous; /* distance in lines to the previous call of the same caller; 0: there is none */
+  uint32_t entry;    /* of a system call: what is known of it, in `syscalls` of the tree */
   uint8_t how, left;
   uint64_t repeats; /* calls that this line stands for */
-  uint64_t instructions, branches;
-  uint64_t unknown; /* pieces of code whose instructions are not known */
-  uint64_t shape;   /* hash of its functions; equal for calls that are alike */
-  uint64_t before;  /* shape of the caller up to here */
+  struct analysis_cost cost;
+  uint64_t shape;  /* hash of its functions; equal for calls that are alike */
+  uint64_t before; /* shape of the caller up to here */
+};
+
+/* A system call, or what several have in common. */
+struct tree_syscall {
+  uint32_t number;
+  uint8_t argument_count; /* leading arguments that are known */
+  bool has_result, has_returned;
+  int64_t result;
+  uint64_t arguments[TRACE_ARGUMENTS_MAX];
+  char *paths[TRACE_CALL_PATHS]; /* NULL: not known */
+};
+
+/* Different system calls, each of them once. Entry 0 is any system call: it is used if there are too many. */
+struct tree_syscalls {
+  struct tree_syscall *entries;
+  size_t count, capacity;
+  struct hash_index index;
+  bool is_full;
 };
 
 struct tree_open;
@@ -42,7 +62,8 @@ struct calls_tree {
   size_t lines, lines_max; /* of all streams */
   uint64_t threshold;      /* calls of less weight are summed up */
   size_t left_out;         /* streams that no longer have lines, and their counts */
-  uint64_t left_instructions, left_branches, left_unknown;
+  struct analysis_cost left_cost;
+  struct tree_syscalls syscalls;
 };
 
 void calls_tree_begin(struct calls_tree *tree, struct calls_walk *walk);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Declarations that calls_tree.c and calls_join.c share: a tree of calls while it is made.
+ * Declarations that calls_tree.c, calls_join.c and calls_tree_syscall.c share: a tree of calls while it is made.
  */
 #ifndef ANALYSIS_CALLS_TREE_INSIDE_H
 #define ANALYSIS_CALLS_TREE_INSIDE_H
@@ -28,7 +28,7 @@ static inline uint64_t shape_of(const struct tree_line *line, uint64_t inner)
 /* Repeated sequences of 1 to TREE_PERIOD_MAX calls are joined: the newest calls that the newest open call made are
  * compared with the calls before them. */
 #define TREE_PERIOD_MAX 8u
-void tree_join(struct tree_stream *stream);
+int tree_join(struct calls_tree *tree, struct tree_stream *stream); /* 0, or -ENOMEM */
 
 /* Calls of less weight than the tree's threshold are summed up, in all lines. Returns 0, or -ENOMEM. */
 int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
@@ -36,5 +36,25 @@ int tree_prune(struct calls_tree *tree, struct tree_stream *stream);
 /* The newest call that the newest open call made is small: adds it to the line of small calls before it, or turns it
  * into such a line. */
 void tree_sum_up(struct tree_stream *stream, struct tree_line *line);
+
+/* The weight that decides whether a line is kept. If calls are weighed by instructions or branches, each nanosecond in
+ * a system call counts as one, so that a call that took long is not summed up because it ran little. */
+static inline uint64_t tree_weight(const struct calls_tree *tree, const struct tree_line *line)
+{
+  uint64_t weight = calls_weight(tree->walk, &line->cost);
+  bool is_time = tree->walk->options->by >= CALLS_BY_TIME;
+
+  return is_time || weight > line->cost.kernel ? weight : line->cost.kernel;
+}
+
+/* ---- system calls (calls_tree_syscall.c) ---- */
+
+/* The entry of a system call. Returns 0, or -ENOMEM. */
+int tree_syscall_add(struct calls_tree *tree, const struct analysis_syscall *call, uint32_t *ret_entry);
+
+/* Makes `entry` what it has in common with another. Returns 0, or -ENOMEM. */
+int tree_syscall_join(struct calls_tree *tree, uint32_t *entry, uint32_t other);
+
+void tree_syscalls_done(struct tree_syscalls *syscalls);
 
 #endif

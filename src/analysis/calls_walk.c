@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Turns functions that are entered and left into calls that are shown: --thread, --between, --function, --module and
- * --depth. Branches are cut exactly where --between begins and ends, so that the counts are those of that part.
+ * Turns functions that are entered and left into calls that are shown: --thread, --function, --module and --depth.
+ * calls_walk_range.c cuts the branches for --between and --time.
  */
 #include "analysis/calls_walk.h"
 
@@ -10,10 +10,12 @@
 #include <string.h>
 
 #include "analysis/analysis.h"
+#include "analysis/calls_walk_inside.h"
 
 enum { MATCH_NOT_ASKED, MATCH_YES, MATCH_NO };
 
 static int walk_call(void *data, const struct analysis_call *call);
+static int walk_syscall(void *data, const struct analysis_syscall *call);
 
 /* --module filters calls as the exports do. With --module, --function does, too. */
 static int filter_init(struct calls_walk *walk, struct analysis_names *names)
@@ -31,13 +33,20 @@ static int filter_init(struct calls_walk *walk, struct analysis_names *names)
 }
 
 int calls_walk_init(struct calls_walk *walk, const struct calls_options *options, struct analysis_names *names,
-                    struct analysis_code *code)
+                    struct analysis_code *code, const struct lb_trace_reader *reader)
 {
+  const struct analysis_clock_listener listener = {walk, walk_syscall, NULL};
   int r;
 
-  *walk = (struct calls_walk){.options = options, .code = code};
+  *walk = (struct calls_walk){.options = options, .code = code, .reader = reader};
   r = options->module ? filter_init(walk, names) : 0;
-  return r < 0 ? r : analysis_calls_new(names, code, walk_call, walk, &walk->calls);
+  if (r >= 0)
+    r = analysis_clock_new(&listener, &walk->clock);
+  if (r >= 0)
+    r = analysis_calls_new(names, code, walk_call, walk, &walk->calls);
+  if (r >= 0)
+    analysis_calls_use_clock(walk->calls, walk->clock, reader);
+  return r;
 }
 
 void calls_walk_done(struct calls_walk *walk)
@@ -49,6 +58,17 @@ void calls_walk_done(struct calls_walk *walk)
   analysis_calls_filter_free(walk->calls_filter);
   analysis_filter_free(walk->filter);
   analysis_calls_free(walk->calls);
+  analysis_clock_free(walk->clock);
+}
+
+bool calls_options_need_times(const struct calls_options *options)
+{
+  return options->from || options->to || options->by == CALLS_BY_TIME || options->by == CALLS_BY_RUNNING;
+}
+
+bool calls_walk_has_times(const struct calls_walk *walk)
+{
+  return analysis_clock_has_times(walk->clock);
 }
 
 /* ---- names ---- */
@@ -87,19 +107,19 @@ int calls_walk_matches(struct calls_walk *walk, uint32_t function, const char *w
 
 /* ---- calls ---- */
 
-static struct calls_stream *stream_get(struct calls_walk *walk, uint32_t number)
+struct calls_stream *calls_stream_get(struct calls_walk *walk, uint32_t number)
 {
   while (number >= walk->count) {
     struct calls_stream *stream = array_append(&walk->streams, &walk->count, &walk->capacity);
 
     if (!stream)
       return NULL;
-    *stream = (struct calls_stream){.is_within = !walk->options->first};
+    *stream = (struct calls_stream){.is_within = !walk->options->first && !walk->options->from};
   }
   return &walk->streams[number];
 }
 
-static int node_show(struct calls_walk *walk, uint32_t number, struct calls_stream *stream, size_t count)
+int calls_node_show(struct calls_walk *walk, uint32_t number, struct calls_stream *stream, size_t count)
 {
   struct calls_node *node = &stream->nodes[count - 1];
 
@@ -124,16 +144,33 @@ static int node_enter(struct calls_walk *walk, struct calls_stream *stream, cons
     .branch = call->branch + (call->from || call->to),
     .instructions_before = call->instructions,
     .unknown_before = call->unknown,
+    .has_start = call->has_moment,
+    .start = calls_moment(stream, &call->moment),
   };
   if (parent && parent->is_inside)
     node->level = parent->level + 1;
   else if (walk->options->function && !walk->filter)
     r = calls_walk_matches(walk, call->function, walk->options->function);
   node->is_inside = r > 0;
-  return r < 0 ? r : node_show(walk, call->stream, stream, stream->count);
+  return r < 0 ? r : calls_node_show(walk, call->stream, stream, stream->count);
 }
 
-static int node_leave(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_call *call)
+static void node_count(struct calls_node *node, const struct calls_stream *stream, const struct analysis_call *call)
+{
+  struct analysis_moment end = calls_moment(stream, &call->moment);
+  struct analysis_duration duration = {0};
+
+  if (node->has_start && call->has_moment)
+    duration = analysis_moment_since(&node->start, &end);
+  node->left = call->how;
+  node->cost.branches = call->branch + (call->from || call->to) - node->branch;
+  node->cost.instructions = call->instructions - node->instructions_before;
+  node->cost.unknown = call->unknown - node->unknown_before;
+  node->cost.time = duration.all;
+  node->cost.waited = duration.waited;
+}
+
+int calls_node_leave(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_call *call)
 {
   struct calls_node *node, *parent;
   int r;
@@ -141,36 +178,66 @@ static int node_leave(struct calls_walk *walk, struct calls_stream *stream, cons
   if (!stream->count)
     return 0;
   node = &stream->nodes[stream->count - 1];
-  node->left = call->how;
-  node->branches = call->branch + (call->from || call->to) - node->branch;
-  node->instructions = call->instructions - node->instructions_before;
-  node->unknown = call->unknown - node->unknown_before;
+  node_count(node, stream, call);
   r = node->is_shown ? walk->view.leave(walk->view.data, call->stream, stream->nodes, stream->count) : 0;
   parent = stream->count > 1 ? node - 1 : NULL;
-  if (parent && node->is_shown) {
-    parent->inner_branches += node->branches;
-    parent->inner_instructions += node->instructions;
-    parent->inner_unknown += node->unknown;
-  }
+  if (parent && node->is_shown)
+    calls_cost_add(&parent->inner, &node->cost);
+  if (parent)
+    parent->cost.kernel += node->cost.kernel;
   stream->count--;
   return r;
 }
 
-/* Return values go through here to analysis_calls, which only negative numbers stop. */
-static int walk_call(void *data, const struct analysis_call *call)
+/* Return values go through these two to analysis_calls and analysis_clock, which only negative numbers stop. */
+static int walk_return(struct calls_walk *walk, int r)
 {
-  struct calls_walk *walk = data;
-  struct calls_stream *stream = stream_get(walk, call->stream);
-  struct analysis_call given = *call;
-  int r = walk->calls_filter ? analysis_calls_filter_take(walk->calls_filter, walk->calls, &given) : 1;
-
-  if (r <= 0 || !stream)
-    return r < 0 || !stream ? -ENOMEM : 0;
-  r = call->is_enter ? node_enter(walk, stream, call) : node_leave(walk, stream, call);
   if (r <= 0)
     return r;
   walk->has_enough = true;
   return -ECANCELED;
+}
+
+/* A system call after which the functions change without its return: it has none, as rt_sigreturn and execve. It is
+ * shown now, since the function that made it is still open. */
+static int call_settle(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
+{
+  const struct analysis_syscall *call = analysis_clock_call(walk->clock, number);
+
+  if (!call || stream->has_told)
+    return 0;
+  stream->has_told = true;
+  return calls_syscall_show(walk, stream, call);
+}
+
+static int walk_call(void *data, const struct analysis_call *call)
+{
+  struct calls_walk *walk = data;
+  struct calls_stream *stream = calls_stream_get(walk, call->stream);
+  struct analysis_call given = *call;
+  int r = stream ? call_settle(walk, call->stream, stream) : -ENOMEM;
+
+  if (r)
+    return walk_return(walk, r);
+  r = walk->calls_filter ? analysis_calls_filter_take(walk->calls_filter, walk->calls, &given) : 1;
+  if (r <= 0)
+    return r;
+  r = call->is_enter ? node_enter(walk, stream, call) : calls_node_leave(walk, stream, call);
+  return walk_return(walk, r);
+}
+
+static int walk_syscall(void *data, const struct analysis_syscall *call)
+{
+  struct calls_walk *walk = data;
+  struct calls_stream *stream = calls_stream_get(walk, call->stream);
+
+  if (!stream)
+    return -ENOMEM;
+  if (stream->has_told) {
+    stream->has_told = false;
+    return 0;
+  }
+  return walk_return(walk, calls_syscall_show(walk, stream, call));
 }
 
 static int walk_result(const struct calls_walk *walk, int r)
@@ -178,110 +245,53 @@ static int walk_result(const struct calls_walk *walk, int r)
   return r < 0 && walk->has_enough ? 1 : r;
 }
 
-/* ---- where --between begins and ends ---- */
-
-/* Calls that are open where --between begins are shown from there on. */
-static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
-{
-  struct analysis_call now;
-  int r = 0;
-
-  analysis_calls_position(walk->calls, number, &now);
-  stream->is_within = true;
-  for (size_t i = 0; i < stream->count && !r; i++) {
-    stream->nodes[i].branch = now.branch;
-    stream->nodes[i].instructions_before = now.instructions;
-    stream->nodes[i].unknown_before = now.unknown;
-    r = node_show(walk, number, stream, i + 1);
-  }
-  return r;
-}
-
-static int stream_end(struct calls_walk *walk, uint32_t number, struct calls_stream *stream)
-{
-  struct analysis_call call = {.stream = number, .how = ANALYSIS_CALL_END};
-  int r = 0;
-
-  analysis_calls_position(walk->calls, number, &call);
-  while (stream->count && !r)
-    r = node_leave(walk, stream, &call);
-  stream->is_past = true;
-  return r;
-}
-
-/* Passes on the branches before number `end`. */
-static int branches_before(struct calls_walk *walk, struct lb_trace_record *record, uint64_t end)
-{
-  struct lb_trace_record part = *record;
-  struct lb_trace_branches *rest = &record->branches;
-  size_t count = end <= rest->first ? 0 : rest->count;
-  int r;
-
-  if (end - rest->first < count)
-    count = (size_t)(end - rest->first);
-  if (!count)
-    return 0;
-  part.branches.count = count;
-  r = analysis_calls_record(walk->calls, &part);
-  rest->first += count;
-  rest->branches += count;
-  rest->count -= count;
-  return r;
-}
-
-static int walk_branches(struct calls_walk *walk, const struct lb_trace_record *record)
-{
-  const struct calls_options *options = walk->options;
-  uint32_t number = record->branches.stream;
-  struct calls_stream *stream = stream_get(walk, number);
-  struct lb_trace_record rest = *record;
-  int r = 0;
-
-  if (!stream)
-    return -ENOMEM;
-  if (stream->is_past)
-    return 0;
-  if (!stream->is_within) {
-    r = branches_before(walk, &rest, options->first);
-    if (r >= 0 && rest.branches.count)
-      r = stream_begin(walk, number, &walk->streams[number]);
-  }
-  if (!r && rest.branches.count)
-    r = branches_before(walk, &rest, options->last == UINT64_MAX ? UINT64_MAX : options->last + 1);
-  if (!r && rest.branches.count)
-    r = stream_end(walk, number, &walk->streams[number]);
-  return r;
-}
-
 /* ---- records ---- */
 
 /* Whether the instructions after the last branch of a stream are shown. */
-static bool stop_is_wanted(const struct calls_walk *walk, uint32_t stream)
+static bool stop_is_wanted(const struct calls_walk *walk)
 {
-  const struct calls_options *options = walk->options;
+  return walk->options->last == UINT64_MAX && !walk->options->to;
+}
 
-  return (options->thread == LB_TRACE_ALL || options->thread == stream) && options->last == UINT64_MAX;
+/* The stream of a record that only belongs to one; LB_TRACE_ALL for others. */
+static uint32_t record_stream(const struct lb_trace_record *record)
+{
+  const struct trace_stamp *stamp = trace_record_stamp(record);
+
+  if (stamp)
+    return stamp->stream;
+  if (record->type == LB_TRACE_BRANCHES)
+    return record->branches.stream;
+  return record->type == LB_TRACE_STOP ? record->stop.stream : LB_TRACE_ALL;
+}
+
+static int record_take(struct calls_walk *walk, const struct lb_trace_record *record)
+{
+  if (trace_record_stamp(record))
+    return calls_range_stamp(walk, record, trace_record_stamp(record));
+  if (record->type == LB_TRACE_BRANCHES)
+    return calls_range_branches(walk, record);
+  if (record->type == LB_TRACE_STOP && !stop_is_wanted(walk))
+    return 0;
+  return analysis_calls_record(walk->calls, record);
 }
 
 int calls_walk_record(struct calls_walk *walk, const struct lb_trace_record *record)
 {
-  uint32_t thread = walk->options->thread;
+  uint32_t thread = walk->options->thread, stream = record_stream(record);
 
-  if (record->type == LB_TRACE_STOP && !stop_is_wanted(walk, record->stop.stream))
-    return 0;
+  if (record->type == LB_TRACE_BRANCHES)
+    walk->branches += record->branches.count;
   if (walk->filter && analysis_filter_record(walk->filter, record) < 0)
     return -ENOMEM;
-  if (record->type != LB_TRACE_BRANCHES)
-    return walk_result(walk, analysis_calls_record(walk->calls, record));
-  walk->branches += record->branches.count;
-  if (thread != LB_TRACE_ALL && record->branches.stream != thread)
+  if (thread != LB_TRACE_ALL && stream != LB_TRACE_ALL && stream != thread)
     return 0;
-  if (!walk->options->first && walk->options->last == UINT64_MAX)
-    return walk_result(walk, analysis_calls_record(walk->calls, record));
-  return walk_result(walk, walk_branches(walk, record));
+  return walk_result(walk, record_take(walk, record));
 }
 
 int calls_walk_end(struct calls_walk *walk)
 {
-  return walk_result(walk, analysis_calls_end(walk->calls));
+  int r = analysis_clock_end(walk->clock);
+
+  return walk_result(walk, r < 0 ? r : analysis_calls_end(walk->calls));
 }

@@ -212,6 +212,13 @@ bool analysis_clock_last(const struct analysis_clock *clock, uint32_t number, st
   return true;
 }
 
+const struct analysis_syscall *analysis_clock_call(const struct analysis_clock *clock, uint32_t number)
+{
+  const struct clock_stream *stream = stream_find(clock, number);
+
+  return stream && stream->is_in_call ? &stream->call : NULL;
+}
+
 int analysis_clock_cpu(const struct analysis_clock *clock, uint32_t number)
 {
   const struct clock_stream *stream = stream_find(clock, number);

@@ -110,6 +110,8 @@ void analysis_stacks_add(struct analysis_stacks *stacks, uint32_t stack, const s
   stacks->stacks[stack].instructions += cost->instructions;
   stacks->stacks[stack].branches += cost->branches;
   stacks->stacks[stack].unknown += cost->unknown;
+  stacks->stacks[stack].time += cost->time;
+  stacks->stacks[stack].waited += cost->waited;
 }
 
 void analysis_stacks_called(struct analysis_stacks *stacks, uint32_t stack, uint64_t calls)

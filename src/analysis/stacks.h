@@ -23,9 +23,13 @@ void analysis_stacks_free(struct analysis_stacks *stacks); /* takes NULL */
  * or -ENOMEM. */
 int analysis_stacks_enter(struct analysis_stacks *stacks, uint32_t caller, uint32_t function, uint32_t *ret_stack);
 
-/* The cost of a function. Of each of the `unknown` pieces of code, `instructions` counts only the branch. */
+/* The cost of a function. Of each of the `unknown` pieces of code, `instructions` counts only the branch. Times are in
+ * nanoseconds, and 0 if the trace has none. */
 struct analysis_cost {
   uint64_t instructions, branches, unknown;
+  uint64_t time;   /* duration, without waiting for the recorder */
+  uint64_t waited; /* of that, the thread did not run */
+  uint64_t kernel; /* and this much was spent in system calls; analysis_stacks_add does not count it */
 };
 
 /* Counts what ran in the stack's innermost function. ANALYSIS_STACK_NONE counts nothing. */
@@ -42,8 +46,9 @@ struct analysis_stack {
   uint32_t function;
   uint32_t level; /* 0: the outermost */
   uint64_t instructions, branches;
-  uint64_t unknown; /* pieces of code whose instructions are not known */
-  uint64_t calls;   /* of the innermost function, from this stack of callers */
+  uint64_t unknown;      /* pieces of code whose instructions are not known */
+  uint64_t time, waited; /* as in struct analysis_cost */
+  uint64_t calls;        /* of the innermost function, from this stack of callers */
 };
 
 /* The stacks, from 0 on. Returns NULL past the last. */

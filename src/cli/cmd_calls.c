@@ -10,6 +10,7 @@
 #include "cli/cli.h"
 #include "cli/options.h"
 #include "report/report.h"
+#include "trace/trace.h"
 
 #define TREE_LINES 1000u /* of the tree, and of each table, without --top */
 #define TABLE_LINES 40u
@@ -52,7 +53,7 @@ static int input_show(const struct calls_arguments *arguments, struct trace_inpu
   if (r >= 0)
     r = analysis_summary_new(page.names, &page.summary);
   if (r >= 0)
-    r = calls_walk_init(&walk, &arguments->calls, page.names, code);
+    r = calls_walk_init(&walk, &arguments->calls, page.names, code, input->reader);
   if (r >= 0)
     r = trace_input_read_starts(input, page.names, &(struct analysis_use){.has_calls = true});
   if (r < 0)
@@ -74,6 +75,7 @@ static int calls_run(const struct calls_arguments *arguments)
 
   if (trace_input_open(&input, arguments->file) < 0)
     return CLI_FAILURE;
+  trace_reader_want_stamps(input.reader);
   r = trace_input_check_stream(&input, arguments->calls.thread);
   if (r >= 0)
     r = input_show(arguments, &input);
@@ -94,6 +96,8 @@ enum {
   KEY_SUMMARY,
   KEY_FOLDED,
   KEY_BY,
+  KEY_TIME,
+  KEY_NO_SYSCALLS,
 };
 
 static const struct argp_option options[] = {
@@ -103,7 +107,8 @@ static const struct argp_option options[] = {
   {"callers", KEY_CALLERS, "NAME", 0,
    "Show the callers of this function, their callers and so on, and how many of its calls came through each", 1},
   {"folded", KEY_FOLDED, NULL, 0, "Print one stack per line with its cost, for flame graphs: a;b;c COUNT", 1},
-  {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (default) or 'branches'", 1},
+  {"by", KEY_BY, "WHAT", 0, "Weigh calls by 'instructions' (default), 'branches', 'time', or 'running' (time without waiting)", 1},
+  {"no-syscalls", KEY_NO_SYSCALLS, NULL, 0, "Do not show system calls below the functions that made them", 1},
   {NULL, 0, NULL, 0, "Selection:", 2},
   {"depth", KEY_DEPTH, "N", 0, "Show the outermost N levels; with --callers, N levels of callers", 2},
   {"function", KEY_FUNCTION, "NAME", 0, "Show only calls of this function, and the calls that they make", 2},
@@ -112,6 +117,8 @@ static const struct argp_option options[] = {
    "them",
    2},
   {"between", KEY_BETWEEN, "A..B", 0, "Only branches A to B of each thread, as 'lbr script' numbers them", 2},
+  {"time", KEY_TIME, "FROM,TO", 0,
+   "Only calls that are open in this span of time since the start of the recording; either end may be missing", 2},
   {"limit", KEY_LIMIT, "N", OPTION_HIDDEN, NULL, 2},
   {0},
 };
@@ -122,9 +129,14 @@ static const struct argp_child children[] = {SHARED_TOP,      SHARED_THREAD, SHA
 
 static void by_option(struct calls_options *calls, const char *argument, struct argp_state *state)
 {
-  calls->by_branches = !strcmp(argument, "branches");
-  if (!calls->by_branches && strcmp(argument, "instructions") != 0)
-    argp_error(state, "--by wants 'instructions' or 'branches', not '%s'", argument);
+  static const char *const words[] = {"instructions", "branches", "time", "running"};
+
+  for (unsigned i = 0; i < sizeof(words) / sizeof(*words); i++)
+    if (!strcmp(argument, words[i])) {
+      calls->by = (enum calls_by)i;
+      return;
+    }
+  argp_error(state, "--by wants 'instructions', 'branches', 'time' or 'running', not '%s'", argument);
 }
 
 /* Checks combinations of options. */
@@ -190,6 +202,12 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_BETWEEN:
     option_between(argument, &calls->first, &calls->last, state);
     return 0;
+  case KEY_TIME:
+    option_time_span(argument, &calls->from, &calls->to, state);
+    return 0;
+  case KEY_NO_SYSCALLS:
+    calls->has_no_syscalls = true;
+    return 0;
   case KEY_LIMIT: /* here 0 meant no limit */
     option_renamed("--limit", "--top");
     arguments->shared.top = option_number("--limit", argument, 0, UINT64_MAX, state);
@@ -211,7 +229,7 @@ const struct argp calls_argp = {
   .parser = option_parse,
   .args_doc = "FILE",
   .doc =
-    "Show which function called which, thread by thread, in order, and how many instructions and branches each call took, including the calls that it made. Tail calls, longjmp, exceptions, signals and PLT entries are recognised. Equal calls in a row become one line ('x 1000'), and the smallest calls of a long run are summed up, so that the output fits in 1000 lines; --all shows each call.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read) or there is nothing to show, 2 for a usage error.",
+    "Show which function called which, thread by thread, in order, and how many instructions, branches and how much time each call took, including the calls that it made. System calls are shown below the function that made them. Tail calls, longjmp, exceptions, signals and PLT entries are recognised. Equal calls in a row become one line ('x 1000'), and the smallest calls of a long run are summed up, so that the output fits in 1000 lines; --all shows each call.\vExit status: 0 if the trace is complete, 1 if it is damaged or truncated (after showing what could be read) or there is nothing to show, 2 for a usage error.",
   .children = children,
 };
 

@@ -136,24 +136,6 @@ static void fields_option(struct report_script_options *script, char *list, stru
   }
 }
 
-static uint64_t nanoseconds_option(const char *word, uint64_t missing, struct argp_state *state)
-{
-  return *word ? (uint64_t)(1e9 * option_seconds("--time", word, state)) : missing;
-}
-
-static void time_option(struct report_script_options *script, char *argument, struct argp_state *state)
-{
-  char *comma = strchr(argument, ',');
-
-  if (!comma)
-    argp_error(state, "--time wants two times, as in 1.5s,2s, not '%s'", argument);
-  *comma = '\0';
-  script->from = nanoseconds_option(argument, 0, state);
-  script->to = nanoseconds_option(comma + 1, 0, state);
-  if (comma[1] && script->from >= script->to)
-    argp_error(state, "--time: the second time is not after the first");
-}
-
 static void events_option(struct report_script_options *script, const char *argument, struct argp_state *state)
 {
   if (argument && strcmp(argument, "only") != 0)
@@ -205,7 +187,7 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
     events_option(&arguments->options, argument, state);
     return 0;
   case KEY_TIME:
-    time_option(&arguments->options, argument, state);
+    option_time_span(argument, &arguments->options.from, &arguments->options.to, state);
     return 0;
   case 'F':
     fields_option(&arguments->options, argument, state);

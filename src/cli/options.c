@@ -122,6 +122,26 @@ double option_seconds(const char *name, const char *argument, struct argp_state 
   return 0;
 }
 
+static uint64_t option_moment(const char *word, struct argp_state *state)
+{
+  return *word && strcmp(word, "0") != 0 ? (uint64_t)(1e9 * option_seconds("--time", word, state)) : 0;
+}
+
+void option_time_span(char *argument, uint64_t *from, uint64_t *to, struct argp_state *state)
+{
+  char *comma = strchr(argument, ',');
+
+  if (!comma || !argument[1]) {
+    argp_error(state, "--time wants two times, as in 1.5s,2s, not '%s'", argument);
+    return;
+  }
+  *comma = '\0';
+  *from = option_moment(argument, state);
+  *to = option_moment(comma + 1, state);
+  if (comma[1] && *from >= *to)
+    argp_error(state, "--time: the second time is not after the first");
+}
+
 void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state)
 {
   const char *dots = strstr(argument, "..");

@@ -79,6 +79,10 @@ uint64_t option_size(const char *name, const char *argument, uint64_t least, uin
 /* A time, as seconds: a number with a suffix ms, s, m or h, without one in seconds. */
 double option_seconds(const char *name, const char *argument, struct argp_state *state);
 
+/* "FROM,TO", "FROM," or ",TO": a span of time for --time, in nanoseconds. A missing start is 0, and so is a missing
+ * end. Changes `argument`. */
+void option_time_span(char *argument, uint64_t *from, uint64_t *to, struct argp_state *state);
+
 /* "A..B", "A.." or "..B": numbers of branches for --between; a missing side is unchanged. */
 void option_between(const char *argument, uint64_t *first, uint64_t *last, struct argp_state *state);
 

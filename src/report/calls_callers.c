@@ -13,7 +13,7 @@
 
 /* The position of an entry of the tree among the others. */
 struct link {
-  uint32_t first; /* its caller with the most calls */
+  uint32_t first; /* its caller with the most calls, or the most time */
   uint32_t next;  /* the next caller of the same function */
 };
 
@@ -23,20 +23,29 @@ struct printing {
   const struct analysis_stacks *tree;
   struct link *links;
   uint32_t first;
-  uint64_t calls, lines;
+  uint64_t total, lines;
   struct text name;
 };
 
 /* ---- the order ---- */
 
-/* Sorts the fewest calls first: each entry is then put before its siblings. */
-static int entry_compare(const void *one, const void *other, void *tree)
+/* What callers are sorted by: calls, or with --by time and running, these. */
+static uint64_t entry_weight(const struct printing *printing, uint32_t entry)
+{
+  const struct analysis_stack *stack = analysis_stacks_get(printing->tree, entry);
+  struct analysis_cost cost = calls_cost_of(stack);
+
+  return printing->walk->options->by >= CALLS_BY_TIME ? calls_weight(printing->walk, &cost) : stack->calls;
+}
+
+/* Sorts the smallest first: each entry is then put before its siblings. */
+static int entry_compare(const void *one, const void *other, void *printing)
 {
   uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
-  uint64_t calls = analysis_stacks_get(tree, a)->calls, others = analysis_stacks_get(tree, b)->calls;
+  uint64_t weight = entry_weight(printing, a), others = entry_weight(printing, b);
 
-  if (calls != others)
-    return calls < others ? -1 : 1;
+  if (weight != others)
+    return weight < others ? -1 : 1;
   return a > b ? -1 : a < b;
 }
 
@@ -55,7 +64,7 @@ static int links_make(struct printing *printing)
     order[i] = (uint32_t)i;
     printing->links[i] = (struct link){NONE, NONE};
   }
-  qsort_r(order, count, sizeof(*order), entry_compare, (void *)printing->tree);
+  qsort_r(order, count, sizeof(*order), entry_compare, printing);
   for (size_t i = 0; i < count; i++) {
     uint32_t called = analysis_stacks_get(printing->tree, order[i])->caller;
     uint32_t *head = called == NONE ? &printing->first : &printing->links[called].first;
@@ -79,20 +88,22 @@ static uint32_t entry_next(const struct printing *printing, uint32_t entry)
 
 /* ---- lines ---- */
 
-static void print_line(struct printing *printing, const struct analysis_stack *entry)
+static void print_line(struct printing *printing, uint32_t number, const struct analysis_stack *entry)
 {
-  char number[REPORT_NUMBER_SIZE];
+  struct analysis_cost cost = calls_cost_of(entry);
+  char numbers[REPORT_NUMBER_SIZE], share[REPORT_NUMBER_SIZE], times[CALLS_TIMES_SIZE];
 
-  fprintf(printing->page->output.file, "%13llu  %5.1f%% %15s %13llu  %*s%s%s\n", (unsigned long long)entry->calls,
-          printing->calls ? 100.0 * (double)entry->calls / (double)printing->calls : 0.0,
-          entry->unknown ? "-" : calls_json_number(entry->instructions, true, number),
-          (unsigned long long)entry->branches, 2 * (int)entry->level, "", entry->level ? "< " : "",
-          text_string(&printing->name));
+  fprintf(printing->page->output.file, "%13llu  %6s %15s %13llu%s  %*s%s%s\n", (unsigned long long)entry->calls,
+          calls_share(entry_weight(printing, number), printing->total, true, share),
+          entry->unknown ? "-" : calls_json_number(entry->instructions, true, numbers),
+          (unsigned long long)entry->branches, calls_times(printing->walk, &cost, times), 2 * (int)entry->level, "",
+          entry->level ? "< " : "", text_string(&printing->name));
 }
 
 static void print_json(struct printing *printing, uint32_t number, const struct analysis_stack *entry)
 {
-  char numbers[REPORT_NUMBER_SIZE];
+  struct analysis_cost cost = calls_cost_of(entry);
+  char numbers[REPORT_NUMBER_SIZE], times[CALLS_TIMES_SIZE];
 
   fprintf(printing->page->output.file, "{\"type\":\"caller\",\"number\":%u,\"called\":", number);
   if (entry->caller == NONE)
@@ -101,9 +112,10 @@ static void print_json(struct printing *printing, uint32_t number, const struct 
     fprintf(printing->page->output.file, "%u", entry->caller);
   fprintf(printing->page->output.file, ",\"level\":%u,\"function\":", entry->level);
   calls_json_string(printing->page->output.file, text_string(&printing->name));
-  fprintf(printing->page->output.file, ",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu%s}\n",
+  fprintf(printing->page->output.file, ",\"calls\":%llu,\"instructions\":%s,\"branches\":%llu%s%s}\n",
           (unsigned long long)entry->calls, calls_json_number(entry->instructions, !entry->unknown, numbers),
-          (unsigned long long)entry->branches, calls_json_unknown(printing->walk, !entry->unknown));
+          (unsigned long long)entry->branches, calls_json_times(printing->walk, "", &cost, times),
+          calls_json_unknown(printing->walk, !entry->unknown));
 }
 
 static int print_entry(struct printing *printing, uint32_t number)
@@ -116,7 +128,7 @@ static int print_entry(struct printing *printing, uint32_t number)
   if (printing->page->is_json)
     print_json(printing, number, entry);
   else
-    print_line(printing, entry);
+    print_line(printing, number, entry);
   return ferror(printing->page->output.file) ? -EIO : 0;
 }
 
@@ -126,8 +138,8 @@ static int print_tree(struct printing *printing)
   int r = 0;
 
   if (!printing->page->is_json)
-    fprintf(printing->page->output.file, "%13s  %6s %15s %13s  function < its callers\n", "calls", "share",
-            "instructions", "branches");
+    fprintf(printing->page->output.file, "%13s  %6s %15s %13s%s  function < its callers\n", "calls", "share",
+            "instructions", "branches", calls_times_heading(printing->walk));
   for (uint32_t i = printing->first; i != NONE && r >= 0; i = entry_next(printing, i))
     if (printing->lines++ < limit)
       r = print_entry(printing, i);
@@ -158,7 +170,7 @@ int calls_callers_print(const struct calls_page *page, const struct calls_folded
     printing.tree = tree;
     r = links_make(&printing);
     for (uint32_t i = printing.first; r >= 0 && i != NONE; i = printing.links[i].next)
-      printing.calls += analysis_stacks_get(tree, i)->calls;
+      printing.total += entry_weight(&printing, i);
     if (r >= 0)
       r = print_tree(&printing);
   }

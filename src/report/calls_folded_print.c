@@ -13,7 +13,8 @@ int calls_folded_print(const struct calls_page *page, const struct calls_folded 
   int r = 0;
 
   for (size_t i = 0; r >= 0 && folded->stacks && (stack = analysis_stacks_get(folded->stacks, i)); i++) {
-    uint64_t count = calls_weight(folded->walk, stack->instructions, stack->branches);
+    struct analysis_cost cost = calls_cost_of(stack);
+    uint64_t count = calls_weight(folded->walk, &cost);
 
     if (!count)
       continue;

@@ -121,7 +121,7 @@ static void cut_tell(const struct showing *showing)
 /* Folded stacks have room only for a number, so this is a message. */
 static void unknown_tell(const struct showing *showing)
 {
-  if (showing->page->shape == CALLS_FOLDED && !showing->page->walk->options->by_branches &&
+  if (showing->page->shape == CALLS_FOLDED && showing->page->walk->options->by == CALLS_BY_INSTRUCTIONS &&
       analysis_calls_has_unknown(showing->page->walk->calls))
     message(
       "warning: some of the code that ran is not known, or not 64-bit code: only its branches are counted as instructions; --by branches counts branches everywhere");
@@ -140,9 +140,22 @@ static bool is_anything_found(const struct showing *showing)
   return showing->tree.lines > 0;
 }
 
+/* An option needs times, and the trace has none. --all shows every call, whatever it weighs. */
+static bool lacks_times(const struct calls_page *page)
+{
+  const struct calls_options *options = page->walk->options;
+  bool needs_times = page->shape == CALLS_LIST ? options->from || options->to : calls_options_need_times(options);
+
+  if (!needs_times || calls_walk_has_times(page->walk))
+    return false;
+  message("%s: the trace has no times; record it again with this version of lbr", page->input->name);
+  return true;
+}
+
 static void nothing_tell(const struct calls_page *page)
 {
   const struct calls_options *options = page->walk->options;
+  bool has_range = options->first || options->last != UINT64_MAX || options->from || options->to;
 
   if (options->module &&
       (!(options->function || options->callers) || !analysis_module_is_mapped(page->names, options->module)))
@@ -150,11 +163,13 @@ static void nothing_tell(const struct calls_page *page)
   else if (options->function || options->callers)
     message("%s: '%s' is never called%s; 'lbr calls --summary' lists the functions that are", page->input->name,
             options->function ? options->function : options->callers,
-            options->first || options->last != UINT64_MAX ? ", there" : "");
+            has_range ? ", there" : "");
+  else if (options->from || options->to)
+    message("%s: there are no calls in this span of time; 'lbr script -F time --tail 1' shows when it ends",
+            page->input->name);
   else
     message("%s: there are no calls%s", page->input->name,
-            options->first || options->last != UINT64_MAX ? " of these branches; 'lbr stat' tells how many there are"
-                                                          : " in it");
+            has_range ? " of these branches; 'lbr stat' tells how many there are" : " in it");
 }
 
 int calls_page_print(const struct calls_page *page)
@@ -164,6 +179,10 @@ int calls_page_print(const struct calls_page *page)
 
   view_begin(&showing);
   r = trace_walk(page);
+  if (r >= 0 && lacks_times(page)) {
+    view_done(&showing);
+    return -ENOENT;
+  }
   if (r >= 0)
     r = view_end(&showing) < 0 ? -ENOMEM : r;
   if (r < 0 && !page->input->has_failed && !ferror(page->output.file))

@@ -37,9 +37,10 @@ struct calls_list {
   const struct calls_page *page;
   struct calls_walk *walk;
   bool has_threads; /* a column names the thread */
-  unsigned indent_max;
+  unsigned indent_max; /* known with the heading */
   uint64_t lines;   /* printed */
   bool is_cut;      /* there were more than the limit allows */
+  bool has_heading; /* the titles of the columns were printed: they depend on whether the trace has times */
   bool has_pending; /* the newest call was entered, and not printed yet */
   uint32_t stream;  /* whose */
   struct text text;
@@ -60,8 +61,9 @@ int calls_callers_print(const struct calls_page *page, const struct calls_folded
 
 /* ---- for all ---- */
 
-/* The deepest level that is shown by indentation; deeper ones are shown as numbers. Smaller in a narrow terminal. */
-unsigned calls_indent_max(const struct report_output *output);
+/* The deepest level that is shown by indentation; deeper ones are shown as numbers. Smaller in a narrow terminal, and
+ * with columns for times. */
+unsigned calls_indent_max(const struct report_output *output, bool has_times);
 
 /* A number of instructions for a cell, "-" if some of the code that ran is not known. */
 const char *calls_number(const struct report_output *output, uint64_t instructions, bool is_known,
@@ -74,6 +76,26 @@ const char *calls_json_number(uint64_t instructions, bool is_known, char buffer[
 const char *calls_json_unknown(const struct calls_walk *walk, bool is_known);
 /* " 12.3%", or "-". */
 const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffer[REPORT_NUMBER_SIZE]);
+
+/* ---- times and system calls (calls_time.c) ---- */
+
+#define CALLS_TIMES_SIZE 96
+
+/* The columns `time` and `waited`, and their titles, with a blank before each. "" if the trace has no times. */
+const char *calls_times_heading(const struct calls_walk *walk);
+const char *calls_times(const struct calls_walk *walk, const struct analysis_cost *cost, char buffer[CALLS_TIMES_SIZE]);
+
+/* The members `duration` and `waited` of a JSON object, with a comma before each and `prefix` before their names. ""
+ * if the trace has no times. */
+const char *calls_json_times(const struct calls_walk *walk, const char *prefix, const struct analysis_cost *cost,
+                             char buffer[CALLS_TIMES_SIZE]);
+
+/* Prints what the columns are, if there are any. */
+void calls_times_remark(const struct calls_page *page);
+
+/* Append a system call with its result: `read(5, ptr, 4096) = 4096`. Return 0, or -ENOMEM. */
+int calls_syscall_text(const struct analysis_syscall *call, struct text *text);
+int calls_tree_syscall_text(const struct calls_tree *tree, const struct tree_line *line, struct text *text);
 
 /* Prints a string of JSON with its quotes. */
 void calls_json_string(FILE *file, const char *string);

@@ -9,7 +9,8 @@
 
 #define INDENT_MAX 60 /* levels; for deeper ones the level is printed as a number */
 #define INDENT_LEAST 4
-#define ROOM 60 /* columns for numbers and a name, beside the indentation */
+#define ROOM 60 /* columns for numbers and a name, beside the indentation, */
+#define TIMES 20 /* and for times */
 #define DIM "\033[2m"
 #define BOLD "\033[1m"
 #define PLAIN "\033[0m"
@@ -25,9 +26,9 @@ struct printing {
   struct text name;
 };
 
-unsigned calls_indent_max(const struct report_output *output)
+unsigned calls_indent_max(const struct report_output *output, bool has_times)
 {
-  int columns = output->columns, levels = (columns - ROOM) / 2;
+  int columns = output->columns, levels = (columns - ROOM - (has_times ? TIMES : 0)) / 2;
 
   if (!columns || levels > INDENT_MAX)
     return INDENT_MAX;
@@ -61,34 +62,49 @@ const char *calls_json_unknown(const struct calls_walk *walk, bool is_known)
 
 static void print_name(struct printing *printing, const struct tree_line *line)
 {
+  const struct calls_tree *tree = printing->tree;
   char number[REPORT_NUMBER_SIZE];
+  int r;
 
   printing->name.length = 0;
-  if (line->function == TREE_SMALL)
+  if (line->function == TREE_SMALL) {
     fprintf(printing->output->file, "%s(%s small call%s)%s", printing->output->wants_color ? DIM : "",
             report_number(printing->output, line->repeats, number), line->repeats == 1 ? "" : "s",
             printing->output->wants_color ? PLAIN : "");
-  else if (calls_name(printing->tree->walk, line->function, &printing->name) >= 0)
+    return;
+  }
+  r = line->how == TREE_SYSCALL ? calls_tree_syscall_text(tree, line, &printing->name)
+                                : calls_name(tree->walk, line->function, &printing->name);
+  if (r >= 0)
     fputs(text_string(&printing->name), printing->output->file);
-  if (line->repeats > 1 && line->function != TREE_SMALL)
+  if (line->repeats > 1)
     fprintf(printing->output->file, " x %s", report_number(printing->output, line->repeats, number));
+}
+
+/* A system call runs none of the program's instructions and branches. */
+static void print_numbers(const struct printing *printing, const struct tree_line *line)
+{
+  const struct calls_walk *walk = printing->tree->walk;
+  char instructions[REPORT_NUMBER_SIZE] = "", branches[REPORT_NUMBER_SIZE] = "", share[REPORT_NUMBER_SIZE] = "";
+  bool is_function = line->how != TREE_SYSCALL, has_share = is_function || walk->options->by >= CALLS_BY_TIME;
+  char times[CALLS_TIMES_SIZE];
+
+  fprintf(printing->output->file, "%15s  %6s %13s%s  ",
+          is_function ? calls_number(printing->output, line->cost.instructions, !line->cost.unknown, instructions) : "",
+          has_share ? calls_share(calls_weight(walk, &line->cost), printing->total, printing->is_known, share) : "",
+          is_function ? report_number(printing->output, line->cost.branches, branches) : "",
+          calls_times(walk, &line->cost, times));
 }
 
 static void print_line(struct printing *printing, const struct tree_line *line)
 {
-  uint64_t weight = calls_weight(printing->tree->walk, line->instructions, line->branches);
-  char instructions[REPORT_NUMBER_SIZE], branches[REPORT_NUMBER_SIZE], share[REPORT_NUMBER_SIZE];
-
-  fprintf(printing->output->file, "%15s  %6s %13s  ",
-          calls_number(printing->output, line->instructions, !line->unknown, instructions),
-          calls_share(weight, printing->total, printing->is_known, share),
-          report_number(printing->output, line->branches, branches));
+  print_numbers(printing, line);
   if (line->level <= printing->indent_max)
     fprintf(printing->output->file, "%*s", 2 * (int)line->level, "");
   else
     fprintf(printing->output->file, "%*s(level %u) ", 2 * (int)printing->indent_max, "", line->level);
   print_name(printing, line);
-  if (line->how != ANALYSIS_CALL_CALL)
+  if (line->how != ANALYSIS_CALL_CALL && line->how != TREE_SYSCALL)
     fprintf(printing->output->file, "  [%s]", how_words[line->how]);
   if (line->left != ANALYSIS_CALL_RETURN)
     fprintf(printing->output->file, "  [%s]", how_words[line->left]);
@@ -114,8 +130,8 @@ static void print_heading(const struct printing *printing, const struct analysis
     fprintf(printing->output->file, ", %s", stream.name);
   if (command_tells(&stream))
     fprintf(printing->output->file, ", %s", stream.command);
-  fprintf(printing->output->file, "%s\n%15s  %6s %13s  call\n", printing->output->wants_color ? PLAIN : "",
-          "instructions", "share", "branches");
+  fprintf(printing->output->file, "%s\n%15s  %6s %13s%s  call\n", printing->output->wants_color ? PLAIN : "",
+          "instructions", "share", "branches", calls_times_heading(printing->tree->walk));
 }
 
 static void print_left_out(const struct printing *printing)
@@ -123,35 +139,45 @@ static void print_left_out(const struct printing *printing)
   const struct calls_tree *tree = printing->tree;
   char number[REPORT_NUMBER_SIZE] = "";
 
-  if (!tree->left_unknown)
-    snprintf(number, sizeof(number), "%llu", (unsigned long long)tree->left_instructions);
+  if (!tree->left_cost.unknown)
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)tree->left_cost.instructions);
   if (tree->left_out)
     fprintf(
       printing->output->file,
       "\n%zu more thread%s, which ran less: %s%s%llu branches in all. 'lbr stat' lists them, --thread\nshows one, --top shows more.\n",
       tree->left_out, tree->left_out == 1 ? "" : "s", number, *number ? " instructions and " : "",
-      (unsigned long long)tree->left_branches);
+      (unsigned long long)tree->left_cost.branches);
 }
 
-static void print_remarks(const struct printing *printing)
+/* Which calls are summed up. */
+static void print_threshold(const struct printing *printing)
+{
+  static const char *const units[] = {"instructions", "branches", "nanoseconds", "nanoseconds of running"};
+  const struct calls_walk *walk = printing->tree->walk;
+  unsigned long long threshold = printing->tree->threshold;
+
+  fprintf(printing->output->file, "Calls with fewer than %llu %s", threshold, units[walk->options->by]);
+  if (walk->options->by < CALLS_BY_TIME && calls_walk_has_times(walk))
+    fprintf(printing->output->file, ", and as many nanoseconds in system calls,");
+  fputs(" are summed up, ", printing->output->file);
+  if (walk->options->limit < TREE_LINES_MOST)
+    fprintf(printing->output->file,
+            "to fit in %llu lines: --top shows more, --function and --between\nshow a part, --all shows every call.\n",
+            (unsigned long long)walk->options->limit);
+  else
+    fputs("because there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
+          printing->output->file);
+}
+
+static void print_remarks(const struct calls_page *page, const struct printing *printing)
 {
   const struct calls_walk *walk = printing->tree->walk;
-  uint64_t threshold = printing->tree->threshold;
 
   fputs("\nEvery number is an exact count. 'x N': N equal calls, one after another or in turn.\n",
         printing->output->file);
-  if (threshold) {
-    fprintf(printing->output->file, "Calls with fewer than %llu %s are summed up, ", (unsigned long long)threshold,
-            walk->options->by_branches ? "branches" : "instructions");
-    if (walk->options->limit < TREE_LINES_MOST)
-      fprintf(
-        printing->output->file,
-        "to fit in %llu lines: --top shows more, --function and --between\nshow a part, --all shows every call.\n",
-        (unsigned long long)walk->options->limit);
-    else
-      fputs("because there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
-            printing->output->file);
-  }
+  calls_times_remark(page);
+  if (printing->tree->threshold)
+    print_threshold(printing);
   if (analysis_code_is_exhausted(walk->code))
     fputs(
       "'-' for instructions: the trace names more code than lbr decodes for a file. --by branches gives the\nshares of branches, which are known.\n",
@@ -162,22 +188,28 @@ static void print_remarks(const struct printing *printing)
       printing->output->file);
 }
 
+static uint64_t tree_total(const struct calls_tree *tree)
+{
+  uint64_t total = calls_weight(tree->walk, &tree->left_cost);
+
+  for (size_t i = 0; i < tree->count; i++)
+    for (size_t k = 0; k < tree->streams[i].count; k++)
+      if (!tree->streams[i].lines[k].level)
+        total += calls_weight(tree->walk, &tree->streams[i].lines[k].cost);
+  return total;
+}
+
 int calls_tree_print(const struct calls_page *page, const struct calls_tree *tree)
 {
   struct printing printing = {
     .output = &page->output,
     .tree = tree,
-    .indent_max = calls_indent_max(&page->output),
-    .is_known = tree->walk->options->by_branches || !analysis_calls_has_unknown(tree->walk->calls),
-    .total = calls_weight(tree->walk, tree->left_instructions, tree->left_branches),
+    .indent_max = calls_indent_max(&page->output, calls_walk_has_times(tree->walk)),
+    .is_known = tree->walk->options->by != CALLS_BY_INSTRUCTIONS || !analysis_calls_has_unknown(tree->walk->calls),
+    .total = tree_total(tree),
   };
   bool is_first = true;
 
-  for (size_t i = 0; i < tree->count; i++)
-    for (size_t k = 0; k < tree->streams[i].count; k++)
-      if (!tree->streams[i].lines[k].level)
-        printing.total +=
-          calls_weight(tree->walk, tree->streams[i].lines[k].instructions, tree->streams[i].lines[k].branches);
   for (size_t i = 0; i < tree->count; i++) {
     if (!tree->streams[i].count)
       continue;
@@ -190,7 +222,7 @@ int calls_tree_print(const struct calls_page *page, const struct calls_tree *tre
   }
   print_left_out(&printing);
   if (!is_first)
-    print_remarks(&printing);
+    print_remarks(page, &printing);
   text_done(&printing.name);
   return 0;
 }
