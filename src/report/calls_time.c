@@ -44,7 +44,7 @@ void calls_times_remark(const struct calls_page *page)
 {
   if (calls_walk_has_times(page->walk))
     fputs(
-      "Times are measured at system calls and signals, and interpolated by branches in between. For the part 'waited' the\nthread did not run.\n",
+      "Times are measured at system calls and signals, and interpolated by branches in between. 'waited' is the part in\nwhich the thread did not run.\n",
       page->output.file);
 }
 

@@ -19,7 +19,8 @@ NAMES = {"fib", "even", "odd", "leaf", "wrap", "spread", "ack", "compare", "sort
 
 
 def lines(file):
-    return [json.loads(line) for line in file]
+    """All objects but system calls, which test_calls_times.py checks."""
+    return [line for line in map(json.loads, file) if line.get("type") != "syscall"]
 
 
 def functions(file):
