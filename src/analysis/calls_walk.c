@@ -293,5 +293,7 @@ int calls_walk_end(struct calls_walk *walk)
 {
   int r = analysis_clock_end(walk->clock);
 
-  return walk_result(walk, r < 0 ? r : analysis_calls_end(walk->calls));
+  if (!r)
+    r = calls_range_end(walk);
+  return walk_result(walk, r ? r : analysis_calls_end(walk->calls));
 }

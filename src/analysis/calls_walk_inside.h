@@ -24,6 +24,9 @@ int calls_node_leave(struct calls_walk *walk, struct calls_stream *stream, const
 int calls_range_branches(struct calls_walk *walk, const struct lb_trace_record *record);
 int calls_range_stamp(struct calls_walk *walk, const struct lb_trace_record *record, const struct trace_stamp *stamp);
 
+/* To be called after the last record, when system calls that have not returned were shown. */
+int calls_range_end(struct calls_walk *walk);
+
 /* A system call of the newest open call: counts its time, and gives it to the view, if it is wanted. */
 int calls_syscall_show(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_syscall *call);
 

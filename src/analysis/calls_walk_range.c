@@ -27,7 +27,7 @@ static int stream_begin(struct calls_walk *walk, uint32_t number, struct calls_s
     node->unknown_before = now.unknown;
     node->has_start = moment != NULL;
     if (moment)
-      node->start = *moment;
+      node->start = calls_moment(stream, moment);
     r = calls_node_show(walk, number, stream, i + 1);
   }
   return r;
@@ -110,13 +110,11 @@ static struct cut cut_end(const struct calls_walk *walk, const struct lb_trace_b
 }
 
 /* The moment of a cut. Returns NULL if it is not known. */
-static const struct analysis_moment *cut_moment(const struct calls_walk *walk, uint32_t number,
-                                                const struct calls_stream *stream, const struct cut *cut,
+static const struct analysis_moment *cut_moment(const struct calls_walk *walk, uint32_t number, const struct cut *cut,
                                                 struct analysis_moment *moment)
 {
   if (!analysis_clock_at(walk->clock, walk->reader, number, cut->number, moment))
     return NULL;
-  *moment = calls_moment(stream, moment);
   if (cut->time)
     moment->time = cut->time;
   return moment;
@@ -134,13 +132,13 @@ static int branches_cut(struct calls_walk *walk, const struct lb_trace_record *r
     r = branches_before(walk, &rest, begin.number);
     stream = &walk->streams[number];
     if (r >= 0 && rest.branches.count)
-      r = stream_begin(walk, number, stream, cut_moment(walk, number, stream, &begin, &moment));
+      r = stream_begin(walk, number, stream, cut_moment(walk, number, &begin, &moment));
   }
   if (!r && rest.branches.count)
     r = branches_before(walk, &rest, end.number);
   stream = &walk->streams[number];
   if (!r && rest.branches.count)
-    r = stream_end(walk, number, stream, cut_moment(walk, number, stream, &end, &moment));
+    r = stream_end(walk, number, stream, cut_moment(walk, number, &end, &moment));
   return r;
 }
 
@@ -174,7 +172,7 @@ static int stamp_begin(struct calls_walk *walk, struct calls_stream *stream, con
                        const struct analysis_moment *before)
 {
   const struct calls_options *options = walk->options;
-  struct analysis_moment moment = calls_moment(stream, before);
+  struct analysis_moment moment = *before;
 
   if (stream->is_within || !options->from || stamp->time < options->from ||
       (options->first && stamp->number <= options->first))
@@ -201,11 +199,11 @@ static void stamp_clip(const struct calls_options *options, struct calls_stream 
   stream->held_outside += held - least(held, within);
 }
 
-/* After the stamp: the span of time has ended since the last stamp. */
-static int stamp_end(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_moment *after,
+/* After the stamp: the span of time has ended since the last stamp. A system call that is under way is shown first. */
+static int span_end(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_moment *after,
                      uint32_t number)
 {
-  struct analysis_moment moment = calls_moment(stream, after);
+  struct analysis_moment moment = *after;
 
   if (!stream->is_within || !walk->options->to || after->time < walk->options->to)
     return 0;
@@ -234,7 +232,20 @@ int calls_range_stamp(struct calls_walk *walk, const struct lb_trace_record *rec
   analysis_clock_last(walk->clock, stamp->stream, &after);
   if (walk->options->from || walk->options->to)
     stamp_clip(walk->options, stream, &before, &after);
-  return stamp_end(walk, stream, &after, stamp->stream);
+  if (analysis_clock_call(walk->clock, stamp->stream))
+    return 0;
+  return span_end(walk, stream, &after, stamp->stream);
+}
+
+int calls_range_end(struct calls_walk *walk)
+{
+  struct analysis_moment last;
+  int r = 0;
+
+  for (size_t i = 0; i < walk->count && !r; i++)
+    if (!walk->streams[i].is_past && analysis_clock_last(walk->clock, (uint32_t)i, &last))
+      r = span_end(walk, &walk->streams[i], &last, (uint32_t)i);
+  return r;
 }
 
 /* ---- system calls ---- */
