@@ -19,9 +19,9 @@ struct graph_function {
   uint32_t number;
   uint32_t active; /* its open calls in the current stream */
   uint64_t calls;
-  struct analysis_cost cost;  /* with all that it called */
-  struct analysis_cost own;   /* without */
-  struct graph_call longest;  /* its longest call, by --by running that which ran longest */
+  struct analysis_cost cost; /* with all that it called */
+  struct analysis_cost own;  /* without */
+  struct graph_call longest; /* its longest call, by --by running that which ran longest */
 };
 
 struct graph_edge {

@@ -188,8 +188,8 @@ int tree_syscall_join(struct calls_tree *tree, uint32_t *entry, uint32_t other)
   for (unsigned i = 0; i < TRACE_CALL_PATHS; i++)
     if (!is_same_path(one->paths[i], two->paths[i]))
       common.paths[i] = NULL;
-  common.has_result = one->has_result && two->has_result && one->has_returned == two->has_returned &&
-                      one->result == two->result;
+  common.has_result =
+    one->has_result && two->has_result && one->has_returned == two->has_returned && one->result == two->result;
   common.has_returned &= common.has_result;
   common.result = common.has_result ? common.result : 0;
   return entry_get(&tree->syscalls, &common, entry);

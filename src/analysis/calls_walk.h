@@ -69,9 +69,9 @@ struct calls_view {
 struct calls_stream {
   struct calls_node *nodes;
   size_t count, capacity;
-  bool is_within; /* --between, --time: the stream has reached the range */
-  bool is_past;   /* and has left it again */
-  bool has_told;  /* the system call that is under way was shown */
+  bool is_within;                        /* --between, --time: the stream has reached the range */
+  bool is_past;                          /* and has left it again */
+  bool has_told;                         /* the system call that is under way was shown */
   uint64_t waited_outside, held_outside; /* of the moments: was counted within the range, and belongs outside of it */
 };
 

@@ -201,7 +201,7 @@ static void stamp_clip(const struct calls_options *options, struct calls_stream 
 
 /* After the stamp: the span of time has ended since the last stamp. A system call that is under way is shown first. */
 static int span_end(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_moment *after,
-                     uint32_t number)
+                    uint32_t number)
 {
   struct analysis_moment moment = *after;
 

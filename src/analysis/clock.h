@@ -76,7 +76,8 @@ bool analysis_clock_at(const struct analysis_clock *clock, const struct lb_trace
 /* The moment of the last stamp of a stream. Returns as above. */
 bool analysis_clock_last(const struct analysis_clock *clock, uint32_t stream, struct analysis_moment *ret_moment);
 
-/* The system call that a stream is in, which has not ended; NULL if there is none. It is valid until the next record. */
+/* The system call that a stream is in, which has not ended; NULL if there is none. It is valid until the next record.
+ */
 const struct analysis_syscall *analysis_clock_call(const struct analysis_clock *clock, uint32_t stream);
 
 /* The processor on which a stream ran last, or -1. */

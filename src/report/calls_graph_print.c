@@ -53,12 +53,12 @@ static void print_function(struct printing *printing, const struct graph_functio
   const struct report_output *output = &printing->page->output;
   char numbers[5][REPORT_NUMBER_SIZE];
 
-  fprintf(output->file, "%13s %15s %15s  %6s %13s", report_number(output, function->calls, numbers[0]),
-          calls_number(output, function->cost.instructions, !function->cost.unknown, numbers[1]),
-          calls_number(output, function->own.instructions, !function->own.unknown, numbers[2]),
-          calls_share(calls_weight(printing->graph->walk, &function->own), printing->total, printing->is_known,
-                      numbers[4]),
-          report_number(output, function->own.branches, numbers[3]));
+  fprintf(
+    output->file, "%13s %15s %15s  %6s %13s", report_number(output, function->calls, numbers[0]),
+    calls_number(output, function->cost.instructions, !function->cost.unknown, numbers[1]),
+    calls_number(output, function->own.instructions, !function->own.unknown, numbers[2]),
+    calls_share(calls_weight(printing->graph->walk, &function->own), printing->total, printing->is_known, numbers[4]),
+    report_number(output, function->own.branches, numbers[3]));
   print_function_name(printing, function->number);
 }
 
@@ -191,8 +191,8 @@ static void json_name(FILE *file, const char *key, const char *name)
 
 static void json_function_times(const struct printing *printing, const struct graph_function *function)
 {
-  const struct graph_call *longest = &function->longest;
   FILE *file = printing->page->output.file;
+  const struct graph_call *longest = &function->longest;
   char times[CALLS_TIMES_SIZE];
 
   if (!calls_walk_has_times(printing->graph->walk))
@@ -227,8 +227,7 @@ static void json_function(const struct printing *printing, const struct graph_fu
     calls_json_number(function->own.instructions, !function->own.unknown, numbers[1]),
     (unsigned long long)function->cost.branches, (unsigned long long)function->own.branches);
   json_function_times(printing, function);
-  fprintf(file, "%s}\n",
-          calls_json_unknown(printing->graph->walk, !function->cost.unknown && !function->own.unknown));
+  fprintf(file, "%s}\n", calls_json_unknown(printing->graph->walk, !function->cost.unknown && !function->own.unknown));
 }
 
 static void json_edge(struct printing *printing, const struct graph_edge *edge)

@@ -50,7 +50,8 @@ static int put_heading(struct calls_list *list)
                    calls_times_heading(list->walk));
 }
 
-/* The numbers of a call that has ended, and blanks for one that has not (`cost` is NULL). A system call has times only. */
+/* The numbers of a call that has ended, and blanks for one that has not (`cost` is NULL). A system call has times only.
+ */
 static int put_numbers(struct calls_list *list, uint32_t stream, uint32_t level, const struct analysis_cost *cost,
                        bool is_function)
 {
@@ -190,9 +191,9 @@ static int json_costs(struct calls_list *list, const struct calls_node *node)
 {
   struct analysis_cost own = calls_cost_own(node);
   char numbers[2][REPORT_NUMBER_SIZE], times[2][CALLS_TIMES_SIZE];
-  int r = text_addf(&list->text, ",\"branch\":%llu,\"branches\":%llu,\"own_branches\":%llu",
-                    (unsigned long long)node->branch, (unsigned long long)node->cost.branches,
-                    (unsigned long long)own.branches);
+  int r =
+    text_addf(&list->text, ",\"branch\":%llu,\"branches\":%llu,\"own_branches\":%llu", (unsigned long long)node->branch,
+              (unsigned long long)node->cost.branches, (unsigned long long)own.branches);
 
   if (r >= 0)
     r = text_addf(&list->text, ",\"instructions\":%s,\"own_instructions\":%s%s",

@@ -162,8 +162,7 @@ static void nothing_tell(const struct calls_page *page)
     (void)trace_input_tell_module(page->input, page->names, options->module);
   else if (options->function || options->callers)
     message("%s: '%s' is never called%s; 'lbr calls --summary' lists the functions that are", page->input->name,
-            options->function ? options->function : options->callers,
-            has_range ? ", there" : "");
+            options->function ? options->function : options->callers, has_range ? ", there" : "");
   else if (options->from || options->to)
     message("%s: there are no calls in this span of time; 'lbr script -F time --tail 1' shows when it ends",
             page->input->name);

@@ -36,13 +36,13 @@ int calls_page_print(const struct calls_page *page);
 struct calls_list {
   const struct calls_page *page;
   struct calls_walk *walk;
-  bool has_threads; /* a column names the thread */
+  bool has_threads;    /* a column names the thread */
   unsigned indent_max; /* known with the heading */
-  uint64_t lines;   /* printed */
-  bool is_cut;      /* there were more than the limit allows */
-  bool has_heading; /* the titles of the columns were printed: they depend on whether the trace has times */
-  bool has_pending; /* the newest call was entered, and not printed yet */
-  uint32_t stream;  /* whose */
+  uint64_t lines;      /* printed */
+  bool is_cut;         /* there were more than the limit allows */
+  bool has_heading;    /* the titles of the columns were printed: they depend on whether the trace has times */
+  bool has_pending;    /* the newest call was entered, and not printed yet */
+  uint32_t stream;     /* whose */
   struct text text;
 };
 

@@ -9,7 +9,7 @@
 
 #define INDENT_MAX 60 /* levels; for deeper ones the level is printed as a number */
 #define INDENT_LEAST 4
-#define ROOM 60 /* columns for numbers and a name, beside the indentation, */
+#define ROOM 60  /* columns for numbers and a name, beside the indentation, */
 #define TIMES 20 /* and for times */
 #define DIM "\033[2m"
 #define BOLD "\033[1m"
@@ -149,24 +149,25 @@ static void print_left_out(const struct printing *printing)
       (unsigned long long)tree->left_cost.branches);
 }
 
-/* Which calls are summed up. */
+/* Which calls are summed up, and why. */
 static void print_threshold(const struct printing *printing)
 {
   static const char *const units[] = {"instructions", "branches", "nanoseconds", "nanoseconds of running"};
   const struct calls_walk *walk = printing->tree->walk;
-  unsigned long long threshold = printing->tree->threshold;
+  bool has_times = calls_walk_has_times(walk), has_both = has_times && walk->options->by < CALLS_BY_TIME;
+  bool has_limit = walk->options->limit < TREE_LINES_MOST;
 
-  fprintf(printing->output->file, "Calls with fewer than %llu %s", threshold, units[walk->options->by]);
-  if (walk->options->by < CALLS_BY_TIME && calls_walk_has_times(walk))
-    fprintf(printing->output->file, ", and as many nanoseconds in system calls,");
-  fputs(" are summed up, ", printing->output->file);
-  if (walk->options->limit < TREE_LINES_MOST)
-    fprintf(printing->output->file,
-            "to fit in %llu lines: --top shows more, --function and --between\nshow a part, --all shows every call.\n",
-            (unsigned long long)walk->options->limit);
+  fprintf(printing->output->file, "Calls with fewer than %llu %s%s are summed up, ",
+          (unsigned long long)printing->tree->threshold, units[walk->options->by],
+          has_both ? " (and nanoseconds in system calls)" : "");
+  if (has_limit)
+    fprintf(printing->output->file, "to fit in %llu lines:%s", (unsigned long long)walk->options->limit,
+            has_times ? "\n--top shows more, " : " --top shows more, ");
   else
-    fputs("because there are too many to keep: --function and --between\nshow a part, --all shows every call.\n",
-          printing->output->file);
+    fprintf(printing->output->file, "because there are too many to keep:%s", has_times ? "\n" : " ");
+  fputs(has_times ? "--function, --between and --time show a part, --all shows every call.\n"
+                  : "--function and --between\nshow a part, --all shows every call.\n",
+        printing->output->file);
 }
 
 static void print_remarks(const struct calls_page *page, const struct printing *printing)

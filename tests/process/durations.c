@@ -2,9 +2,9 @@
  *
  * durations TIMES: calls nap, which sleeps, and spin, which uses the processor, in turn, and tells of each call by
  * CLOCK_MONOTONIC how long it took at least and at most, in nanoseconds: lines "nap LEAST MOST ASKED" and "spin LEAST
- * MOST ASKED". A system call stands on both sides of each measured point, so that the recorder knows the time there, and
- * however the threads of a busy machine are scheduled, the duration is between the two. A nap of NAP << i is asked for
- * first, and then spinning for SPIN of the thread's own CPU time.
+ * MOST ASKED". Between the two points where the program reads its clock there is a system call before each call and
+ * after it, so that the recorder knows the time there: its duration is between the two, however the thread is
+ * scheduled. Each nap is twice as long as the one before; spinning is for SPIN of the thread's CPU time.
  */
 #include <stdio.h>
 #include <stdlib.h>
