@@ -81,7 +81,8 @@ const char *calls_share(uint64_t part, uint64_t whole, bool is_known, char buffe
 
 #define CALLS_TIMES_SIZE 96
 
-/* The columns `time` and `waited`, and their titles, with a blank before each. "" if the trace has no times. */
+/* The columns `time` and `waited`, and their titles, with a blank before each. 0 is blank: no time has passed as
+ * far as stamps can tell. "" if the trace has no times. */
 const char *calls_times_heading(const struct calls_walk *walk);
 const char *calls_times(const struct calls_walk *walk, const struct analysis_cost *cost, char buffer[CALLS_TIMES_SIZE]);
 

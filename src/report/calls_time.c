@@ -18,12 +18,13 @@ const char *calls_times_heading(const struct calls_walk *walk)
 
 const char *calls_times(const struct calls_walk *walk, const struct analysis_cost *cost, char buffer[CALLS_TIMES_SIZE])
 {
-  char time[WORDS_NUMBER_SIZE], waited[WORDS_NUMBER_SIZE] = "";
+  char time[WORDS_NUMBER_SIZE] = "", waited[WORDS_NUMBER_SIZE] = "";
 
   *buffer = '\0';
   if (!calls_walk_has_times(walk))
     return buffer;
-  words_duration(time, cost->time);
+  if (cost->time)
+    words_duration(time, cost->time);
   if (cost->waited)
     words_duration(waited, cost->waited);
   snprintf(buffer, CALLS_TIMES_SIZE, " %9s %9s", time, waited);

@@ -145,6 +145,13 @@ def test_hand_spans():
         verdict(f"by hand: --time {bad} makes no sense", run.returncode == 2 and not run.stdout, run)
 
 
+def test_hand_between():
+    """Branch 5 is that of the second call of 0x3000, at 10 ms."""
+    for part, wanted in (("..4", ("0x1010", 0, 10, 5, 0)), ("5..", ("0x1010", 10, 6, 0, 3))):
+        found = shown(objects("--between", part, "hand.lbr"))
+        verdict(f"by hand: --between {part}", found[-1] == wanted, found)
+
+
 def test_alike():
     """Equal system calls in a row are one line with what they share."""
     lines = ["stream alike", "start 0 0 0", "call 0 1010 2000"]
@@ -250,6 +257,6 @@ def test_durations():
 
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for test in (test_hand, test_hand_summary, test_hand_shapes, test_hand_spans, test_alike, test_without, test_durations):
+    for test in (test_hand, test_hand_summary, test_hand_shapes, test_hand_spans, test_hand_between, test_alike, test_without, test_durations):
         test()
 sys.exit(1 if failed else 0)
