@@ -14,6 +14,8 @@ struct stack_stream {
   size_t count, capacity;
   uint64_t branch, instructions; /* everything before these numbers is counted */
   uint64_t unknown;
+  bool has_moment;
+  struct analysis_moment moment;
 };
 
 struct analysis_stacks {
@@ -145,20 +147,38 @@ static int stream_push(struct analysis_stacks *stacks, struct stack_stream *stre
   return 0;
 }
 
+/* What passed since the last call or return of the stream. */
+static struct analysis_duration stream_pass(struct stack_stream *stream, const struct analysis_call *call)
+{
+  struct analysis_duration passed = {0};
+
+  if (!call->has_moment)
+    return passed;
+  if (stream->has_moment)
+    passed = analysis_moment_since(&stream->moment, &call->moment);
+  stream->has_moment = true;
+  stream->moment = call->moment;
+  return passed;
+}
+
 /* Code that ran since the last call or return belongs to the function that was innermost. */
 int analysis_stacks_call(struct analysis_stacks *stacks, const struct analysis_call *call)
 {
   struct stack_stream *stream = stream_get(stacks, call->stream);
+  struct analysis_duration passed;
   uint64_t branch = call->branch + (call->from || call->to); /* the branch belongs to the function it came from */
   uint32_t stack;
 
   if (!stream)
     return -ENOMEM;
+  passed = stream_pass(stream, call);
   stack = stream->count ? stream->open[stream->count - 1] : ANALYSIS_STACK_NONE;
   analysis_stacks_add(stacks, stack,
                       &(struct analysis_cost){.instructions = call->instructions - stream->instructions,
                                               .branches = branch - stream->branch,
-                                              .unknown = call->unknown - stream->unknown});
+                                              .unknown = call->unknown - stream->unknown,
+                                              .time = passed.all,
+                                              .waited = passed.waited});
   stream->branch = branch;
   stream->instructions = call->instructions;
   stream->unknown = call->unknown;

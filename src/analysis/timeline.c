@@ -18,7 +18,8 @@ struct timeline_stream *timeline_stream_get(struct timeline *timeline, uint32_t 
 
     if (!stream)
       return NULL;
-    *stream = (struct timeline_stream){.last = {.kind = LB_BRANCH_KINDS}, .is_within = !timeline->options.from};
+    *stream = (struct timeline_stream){.last = {.kind = LB_BRANCH_KINDS},
+                                       .is_within = !timeline->options.from && !timeline->options.time_from};
   }
   return stream_list_get(&timeline->list, number) ? &timeline->streams[number] : NULL;
 }
@@ -106,20 +107,25 @@ static int record_note(struct timeline *timeline, const struct lb_trace_record *
 
 /* ---- a part of the branches ---- */
 
-/* Calls that are open where the part begins are counted and shown from there on. */
-static int part_begin(struct timeline *timeline, uint32_t number, struct timeline_stream *stream)
+int timeline_part_begin(struct timeline *timeline, uint32_t number, const struct analysis_moment *moment)
 {
+  struct timeline_stream *stream = &timeline->streams[number];
   struct analysis_call call = {.stream = number, .is_enter = true, .how = ANALYSIS_CALL_START};
   int r = 0;
 
   analysis_calls_position(timeline->calls, number, &call);
   stream->is_within = true;
+  if (moment)
+    timeline_moment_reach(timeline, stream, moment);
+  timeline_moment_settle(timeline, stream, &call);
   for (size_t i = 0; i < stream->count && r >= 0; i++) {
     struct timeline_frame *frame = &stream->frames[i];
 
     *frame = (struct timeline_frame){.branch = call.branch,
                                      .instructions = call.instructions,
                                      .taken = call.branch,
+                                     .has_moment = call.has_moment,
+                                     .moment = call.moment,
                                      .function = frame->function,
                                      .is_cut = true,
                                      .is_shown = frame->is_shown};
@@ -147,33 +153,63 @@ static int part_take(struct timeline *timeline, struct lb_trace_record *record, 
   rest->first += count;
   rest->branches += count;
   rest->count -= count;
-  return analysis_calls_record(timeline->calls, &taken);
+  timeline->is_in_branches = true;
+  int r = analysis_calls_record(timeline->calls, &taken);
+  timeline->is_in_branches = false;
+  return r;
+}
+
+/* The number of the first branch that is not before an edge of the part. */
+static uint64_t part_edge(const struct timeline *timeline, const struct lb_trace_branches *branches, uint64_t branch,
+                          uint64_t time)
+{
+  bool has_time = time && time != UINT64_MAX && timeline->options.reader;
+
+  return has_time ? branches->first + timeline_first_at(timeline->options.reader, branches, time) : branch;
+}
+
+/* Passes on the branches before the part, and begins it if there are others. */
+static int part_lead(struct timeline *timeline, uint32_t number, struct lb_trace_record *rest)
+{
+  const struct timeline_options *options = &timeline->options;
+  struct analysis_moment moment = {0};
+  bool has_moment;
+  int r = part_take(timeline, rest, part_edge(timeline, &rest->branches, options->from, options->time_from));
+
+  if (r < 0 || !rest->branches.count)
+    return r;
+  has_moment = timeline_moment_at(timeline, number, rest->branches.first, &moment);
+  if (options->time_from)
+    moment.time = options->time_from; /* the thread was there already */
+  return timeline_part_begin(timeline, number, has_moment ? &moment : NULL);
 }
 
 static int part_branches(struct timeline *timeline, const struct lb_trace_record *record)
 {
+  const struct timeline_options *options = &timeline->options;
   uint32_t number = record->branches.stream;
   struct lb_trace_record rest = *record;
   int r = 0;
 
-  if (timeline->options.stream != LB_TRACE_ALL && timeline->options.stream != number)
+  if (options->stream != LB_TRACE_ALL && options->stream != number)
     return 0;
-  if (!timeline->streams[number].is_within) {
-    r = part_take(timeline, &rest, timeline->options.from);
-    if (r >= 0 && rest.branches.count)
-      r = part_begin(timeline, number, &timeline->streams[number]);
-  }
-  if (r >= 0 && !timeline->streams[number].is_past)
-    r = part_take(timeline, &rest, timeline->options.to);
-  if (rest.branches.count && timeline->streams[number].is_within)
-    timeline->streams[number].is_past = true;
+  if (!timeline->streams[number].is_within)
+    r = part_lead(timeline, number, &rest);
+  if (r < 0 || timeline->streams[number].is_past || !timeline->streams[number].is_within)
+    return r;
+  r = part_take(timeline, &rest, part_edge(timeline, &rest.branches, options->to, options->time_to));
+  if (r >= 0 && rest.branches.count)
+    timeline_part_end(timeline, number, rest.branches.first);
   return r;
 }
 
 int timeline_record(struct timeline *timeline, const struct lb_trace_record *record)
 {
-  int r = record_note(timeline, record);
+  const struct trace_stamp *stamp = trace_record_stamp(record);
+  int r = stamp ? 0 : record_note(timeline, record);
 
+  if (stamp)
+    return timeline->clock ? timeline_stamp_take(timeline, record, stamp) : 0;
   if (r >= 0 && timeline->filter)
     r = analysis_filter_record(timeline->filter, record);
   if (r < 0)
@@ -187,8 +223,12 @@ int timeline_record(struct timeline *timeline, const struct lb_trace_record *rec
 
 int timeline_end(struct timeline *timeline)
 {
-  int r = analysis_calls_end(timeline->calls);
+  int r = timeline->clock ? analysis_clock_end(timeline->clock) : 0;
 
+  if (r >= 0)
+    r = analysis_calls_end(timeline->calls);
+  if (r >= 0)
+    timeline_events_end(&timeline->events);
   return r < 0 ? r : timeline_store_end(&timeline->store);
 }
 
@@ -209,11 +249,14 @@ int timeline_init(struct timeline *timeline, const struct timeline_options *opti
   assert(options->names);
   *timeline = (struct timeline){.options = *options, .active = calloc(1, sizeof(*timeline->active))};
   timeline_store_init(&timeline->store, options->blocks, options->merge);
+  timeline_events_init(&timeline->events, options->events);
   r = timeline->active ? analysis_stacks_new(&timeline->stacks) : -ENOMEM;
   if (r >= 0 && options->module)
     r = filter_init(timeline);
   if (r >= 0)
     r = analysis_calls_new(options->names, options->code, timeline_call_take, timeline, &timeline->calls);
+  if (r >= 0 && options->reader)
+    r = timeline_time_init(timeline);
   return r;
 }
 
@@ -231,9 +274,11 @@ void timeline_done(struct timeline *timeline)
   free(timeline->active);
   analysis_stacks_free(timeline->stacks);
   timeline_store_done(&timeline->store);
+  timeline_events_done(&timeline->events);
   free(timeline->gaps);
   free(timeline->source);
   analysis_calls_filter_free(timeline->calls_filter);
   analysis_filter_free(timeline->filter);
   analysis_calls_free(timeline->calls);
+  analysis_clock_free(timeline->clock);
 }

@@ -53,6 +53,8 @@ static int call_enter(struct timeline *timeline, struct timeline_stream *stream,
     .branch = call->branch,
     .instructions = call->instructions,
     .taken = branches_before(call),
+    .has_moment = call->has_moment,
+    .moment = call->moment,
     .function = call->function,
     .is_shown = is_shown,
   };
@@ -63,20 +65,47 @@ static int call_enter(struct timeline *timeline, struct timeline_stream *stream,
 
 /* ---- leaving ---- */
 
+/* What a call ran, with what it called. */
+struct frame_cost {
+  uint64_t branches, instructions;
+  struct analysis_duration time;
+};
+
+static void duration_add(struct analysis_duration *sum, const struct analysis_duration *added)
+{
+  sum->all += added->all;
+  sum->waited += added->waited;
+}
+
+/* Adds a call's time without that of its callees. The moment at which a thread lost the processor is known only roughly,
+ * so that a call may have more waiting than it has time beside its callees. */
+static void duration_add_own(struct analysis_duration *sum, const struct analysis_duration *whole,
+                             const struct analysis_duration *inner)
+{
+  uint64_t all = whole->all > inner->all ? whole->all - inner->all : 0;
+  uint64_t waited = whole->waited > inner->waited ? whole->waited - inner->waited : 0;
+
+  sum->all += all;
+  sum->waited += waited < all ? waited : all;
+}
+
 /* Adds the frame's counts to its function. */
 static int function_count(struct timeline *timeline, const struct timeline_frame *frame, uint32_t stream,
-                          uint64_t branches, uint64_t instructions)
+                          const struct frame_cost *cost)
 {
   struct timeline_function *function = &timeline->functions[frame->function];
   int depth = timeline_active_add(timeline->active, stream, frame->function, -1);
 
   if (depth < 0)
     return depth;
-  function->branches += branches > frame->inner_branches ? branches - frame->inner_branches : 0;
-  function->instructions += instructions > frame->inner_instructions ? instructions - frame->inner_instructions : 0;
+  function->branches += cost->branches > frame->inner_branches ? cost->branches - frame->inner_branches : 0;
+  function->instructions +=
+    cost->instructions > frame->inner_instructions ? cost->instructions - frame->inner_instructions : 0;
+  duration_add_own(&function->time, &cost->time, &frame->inner_time);
   if (depth == 1) {
-    function->all_branches += branches;
-    function->all_instructions += instructions;
+    function->all_branches += cost->branches;
+    function->all_instructions += cost->instructions;
+    duration_add(&function->all_time, &cost->time);
   }
   return 0;
 }
@@ -85,15 +114,18 @@ static int function_count(struct timeline *timeline, const struct timeline_frame
 static int frame_count(struct timeline *timeline, struct timeline_stream *stream, const struct timeline_frame *frame,
                        const struct analysis_call *call)
 {
-  uint64_t taken = branches_before(call), branches = taken > frame->taken ? taken - frame->taken : 0;
-  uint64_t instructions = call->instructions - frame->instructions;
-  int r = frame->is_shown ? function_count(timeline, frame, call->stream, branches, instructions) : 0;
+  uint64_t taken = branches_before(call);
+  const struct frame_cost cost = {taken > frame->taken ? taken - frame->taken : 0,
+                                  call->instructions - frame->instructions,
+                                  analysis_moment_since(&frame->moment, &call->moment)};
+  int r = frame->is_shown ? function_count(timeline, frame, call->stream, &cost) : 0;
 
   if (r >= 0 && stream->count) {
     struct timeline_frame *caller = &stream->frames[stream->count - 1];
 
-    caller->inner_branches += branches;
-    caller->inner_instructions += instructions;
+    caller->inner_branches += cost.branches;
+    caller->inner_instructions += cost.instructions;
+    duration_add(&caller->inner_time, &cost.time);
   }
   return r;
 }
@@ -106,6 +138,10 @@ static int frame_show(struct timeline *timeline, const struct timeline_stream *s
     .end = call->branch,
     .start_count = frame->instructions,
     .end_count = call->instructions,
+    .start_time = frame->moment.time,
+    .end_time = call->moment.time,
+    .waited = call->moment.waited - frame->moment.waited,
+    .held = call->moment.held - frame->moment.held,
     .busy = call->branch - frame->branch,
     .weight = call->branch - frame->branch,
     .calls = 1,
@@ -140,7 +176,7 @@ static int stack_note(struct timeline *timeline, struct timeline_stream *stream,
   return 0;
 }
 
-/* Counts only grow; if they do not, the call is treated as empty. */
+/* Counts only grow; if they do not, the call is treated as empty. timeline_moment_settle sees to that for moments. */
 static int call_leave(struct timeline *timeline, struct timeline_stream *stream, const struct analysis_call *call,
                       bool is_shown)
 {
@@ -164,22 +200,25 @@ static int call_leave(struct timeline *timeline, struct timeline_stream *stream,
     frame.branch = call->branch;
   if (call->instructions < frame.instructions)
     frame.instructions = call->instructions;
+  if (!frame.has_moment)
+    frame.moment = call->moment;
   if (!stream->is_within)
     return 0;
   r = frame_count(timeline, stream, &frame, call);
   return r < 0 ? r : frame_show(timeline, stream, &frame, call);
 }
 
-int timeline_call_take(void *data, const struct analysis_call *call)
+int timeline_call_take(void *data, const struct analysis_call *taken)
 {
   struct timeline *timeline = data;
-  struct timeline_stream *stream = timeline_stream_get(timeline, call->stream);
-  struct analysis_call given = *call;
+  struct timeline_stream *stream = timeline_stream_get(timeline, taken->stream);
+  struct analysis_call given = *taken, settled = *taken, *call = &settled;
   int shown = timeline->calls_filter ? analysis_calls_filter_take(timeline->calls_filter, timeline->calls, &given) : 1;
   int r;
 
   if (!stream || shown < 0)
     return -ENOMEM;
+  timeline_moment_settle(timeline, stream, call);
   if (call->branch > stream->branches)
     stream->branches = call->branch;
   if (call->instructions > stream->instructions)

@@ -2,7 +2,8 @@
  *
  * The blocks of a timeline. The length of a call is known when it is left. A short call is merged into the last block
  * of its row, as long as that stays short, too. A row therefore has at most two blocks for each stretch of `merge`
- * branches, and doubling `merge` makes room in any trace.
+ * branches and for each stretch of time that belongs to it, and doubling `merge` makes room in any trace. A call that
+ * has few branches and takes long, because its thread waits, stays a block of its own.
  */
 #include "analysis/timeline_store.h"
 
@@ -68,11 +69,20 @@ static uint64_t block_size(const struct timeline_block *block)
   return block->end - block->start;
 }
 
+/* Do the blocks take so little time that they may be merged? */
+static bool time_fits(const struct timeline_store *store, const struct timeline_block *into,
+                      const struct timeline_block *block)
+{
+  return store->merge >= MERGE_END || block->end_time <= into->start_time ||
+         block->end_time - into->start_time < store->merge * TIMELINE_MERGE_TIME;
+}
+
 static bool block_fits(const struct timeline_store *store, const struct timeline_block *into,
                        const struct timeline_block *block)
 {
   return block_size(into) < store->merge && block_size(block) < store->merge && block->start >= into->end &&
-         block->end - into->start < store->merge && !((into->flags | block->flags) & TIMELINE_IS_TAIL);
+         block->end - into->start < store->merge && time_fits(store, into, block) &&
+         !((into->flags | block->flags) & TIMELINE_IS_TAIL);
 }
 
 /* The function that has more than half of the whole wins the vote of the whole. */
@@ -91,6 +101,10 @@ static void block_merge(struct timeline_store *store, struct timeline_block *int
   }
   into->end = block->end;
   into->end_count = block->end_count;
+  if (block->end_time > into->end_time)
+    into->end_time = block->end_time;
+  into->waited += block->waited;
+  into->held += block->held;
   into->busy += block->busy;
   into->calls += block->calls;
   into->flags |= block->flags;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * The blocks of a timeline: calls with their place on both axes, in bounded memory. When there are too many, the
+ * The blocks of a timeline: calls with their place on all axes, in bounded memory. When there are too many, the
  * shortest are merged with their neighbours of the same row (thread and depth), until there are few enough. The last
  * calls of each stream are never merged, since programs die there.
  */
@@ -14,6 +14,8 @@
 #define TIMELINE_TAIL 4096u      /* last calls of a stream that are never merged, */
 #define TIMELINE_DEPTH_MAX 1024u /* and rows that a stream has at most: deeper calls are counted, not shown */
 
+#define TIMELINE_MERGE_TIME UINT64_C(1000) /* nanoseconds */
+
 enum timeline_flag {
   TIMELINE_BEGINS_BEFORE = 1u << 0, /* the block was cut at the edge of the shown part */
   TIMELINE_ENDS_BEHIND = 1u << 1,
@@ -23,6 +25,8 @@ enum timeline_flag {
 struct timeline_block {
   uint64_t start, end;             /* branches */
   uint64_t start_count, end_count; /* instructions */
+  uint64_t start_time, end_time;   /* nanoseconds since the start of the recording; zeros without times */
+  uint64_t waited, held;           /* of the calls: as in struct analysis_moment */
   uint64_t busy;                   /* branches of the calls in it, without the gaps between them */
   uint64_t calls;                  /* 1: a single call; more: the number of merged calls */
   uint64_t weight;                 /* lead of `function` in the Boyer-Moore majority vote */
@@ -47,7 +51,7 @@ struct timeline_rows {
 struct timeline_store {
   struct timeline_block *blocks;
   size_t count, capacity, max;
-  uint64_t merge; /* calls of fewer branches are merged */
+  uint64_t merge; /* calls of fewer branches are merged, unless they took longer than TIMELINE_MERGE_TIME for each */
   uint64_t merge_min;
   uint32_t depth_max;          /* the deepest row that is kept */
   bool has_deeper;             /* rows deeper than depth_max were dropped */
@@ -58,7 +62,8 @@ struct timeline_store {
   size_t tail_blocks; /* blocks that the tails have room for */
 };
 
-/* At most `max` blocks; calls of fewer than `merge` branches are merged from the beginning. */
+/* At most `max` blocks; calls of fewer than `merge` branches are merged from the beginning, if they are short in time,
+ * too. */
 void timeline_store_init(struct timeline_store *store, size_t max, uint64_t merge);
 void timeline_store_done(struct timeline_store *store);
 

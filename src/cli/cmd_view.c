@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/source_path_options.h"
 #include "cli/view_output.h"
+#include "trace/trace.h"
 
 #define SPAN 1000000u /* branches around a place by default */
 
@@ -17,6 +18,7 @@ struct view_arguments {
   const char *file, *around, *module;
   struct shared_options shared;
   uint64_t from, to, span, merge;
+  uint64_t time_from, time_to;
   bool has_source;
   struct source_paths sources;
 };
@@ -69,11 +71,14 @@ static struct report_view_options options_make(const struct view_run *run, const
 {
   return (struct report_view_options){
     .files = arguments->has_source ? &run->sources : NULL,
+    .reader = run->input.reader,
     .file = run->input.name,
     .module = arguments->module,
     .stream = arguments->shared.stream,
     .from = arguments->from,
     .to = arguments->to,
+    .time_from = arguments->time_from,
+    .time_to = arguments->time_to ? arguments->time_to : UINT64_MAX,
     .merge = arguments->merge,
     .size = arguments->shared.limit ? arguments->shared.limit : REPORT_VIEW_SIZE,
   };
@@ -109,6 +114,7 @@ static int view_run(struct view_arguments *arguments)
 
   if (trace_input_open(&run.input, arguments->file) < 0)
     return CLI_FAILURE;
+  trace_reader_want_stamps(run.input.reader);
   run.sources = (struct analysis_files){.data = &run, .open = source_open, .close = source_close};
   r = trace_input_check_stream(&run.input, arguments->shared.stream);
   if (r >= 0)
@@ -126,10 +132,23 @@ static int view_run(struct view_arguments *arguments)
 
 /* ---- the command line ---- */
 
-enum { KEY_FROM = 0x100, KEY_TO, KEY_BETWEEN, KEY_AROUND, KEY_MODULE, KEY_SPAN, KEY_DETAIL, KEY_SIZE, KEY_NO_SOURCE };
+enum {
+  KEY_FROM = 0x100,
+  KEY_TO,
+  KEY_BETWEEN,
+  KEY_TIME,
+  KEY_AROUND,
+  KEY_MODULE,
+  KEY_SPAN,
+  KEY_DETAIL,
+  KEY_SIZE,
+  KEY_NO_SOURCE
+};
 
 static const struct argp_option options[] = {
   {"between", KEY_BETWEEN, "A..B", 0, "Timeline of branches A to B of each thread, as 'lbr script' numbers them", 0},
+  {"time", KEY_TIME, "FROM,TO", 0,
+   "Timeline of this span of time since the start of the recording; either end may be missing", 0},
   {"from", KEY_FROM, "N", OPTION_HIDDEN, NULL, 0},
   {"to", KEY_TO, "N", OPTION_HIDDEN, NULL, 0},
   {"around", KEY_AROUND, "WHERE", 0, "Timeline around a branch, or around the first call of a function", 0},
@@ -151,6 +170,9 @@ static void arguments_check(const struct view_arguments *arguments, struct argp_
     argp_error(state, "name a trace");
   if (arguments->around && (arguments->from || arguments->to != UINT64_MAX))
     argp_error(state, "--around and --between exclude each other");
+  if ((arguments->time_from || arguments->time_to) &&
+      (arguments->around || arguments->from || arguments->to != UINT64_MAX))
+    argp_error(state, "--time excludes --around and --between");
   if (arguments->from >= arguments->to)
     argp_error(state, "--between: the first number is greater than the last");
   if (arguments->shared.limit &&
@@ -171,6 +193,9 @@ static error_t option_parse(int key, char *argument, struct argp_state *state)
   case KEY_BETWEEN:
     option_between(argument, &arguments->from, &arguments->to, state);
     arguments->to += arguments->to != UINT64_MAX; /* `to` is exclusive */
+    return 0;
+  case KEY_TIME:
+    option_time_span(argument, &arguments->time_from, &arguments->time_to, state);
     return 0;
   case KEY_FROM:
     option_renamed("--from N", "--between N..");

@@ -10,7 +10,8 @@
 #include "report/view_page.h"
 
 #define BLOCK_BYTES 9u /* usual size of a block in the page; if the blocks are larger, the timeline is shrunk later */
-#define BLOCKS_MAX (3u << 20)         /* limit for any page size, because of memory */
+#define BLOCKS_MAX (9u << 18)         /* limit for any page size, because of memory */
+#define EVENT_BYTES 1024u             /* a page has at most one event of each kind for so many of its bytes */
 #define META_MAX 65536u               /* bytes of the trace's metadata */
 #define PAGE_REST (UINT64_C(3) << 18) /* approximate size of a page without the timeline */
 
@@ -50,11 +51,15 @@ int report_view_new(const struct report_view_options *options, struct report_vie
   uint64_t room = (options->size > 2 * PAGE_REST ? options->size - PAGE_REST : PAGE_REST) / BLOCK_BYTES;
   const struct timeline_options timeline = {.names = options->names,
                                             .code = options->code,
+                                            .reader = options->reader,
                                             .module = options->module,
                                             .stream = options->stream,
                                             .from = options->from,
                                             .to = options->to,
+                                            .time_from = options->time_from,
+                                            .time_to = options->time_to,
                                             .merge = options->merge,
+                                            .events = (size_t)(options->size / EVENT_BYTES),
                                             .blocks = room < BLOCKS_MAX ? room : BLOCKS_MAX};
   int r;
 

@@ -20,10 +20,12 @@ struct report_view_options {
   struct analysis_names *names;
   struct analysis_code *code;         /* NULL: instructions are not counted, and no code is shown */
   const struct analysis_files *files; /* for source; NULL: no source is shown */
+  const struct lb_trace_reader *reader; /* for times, if it was asked for stamps; NULL: no times are shown */
   const char *file;                   /* name of the trace, for the title and for commands that the page proposes */
   const char *module; /* functions of this one only (analysis_module_is), and edges from and to them; or NULL */
   uint32_t stream;    /* this one only, or LB_TRACE_ALL, */
   uint64_t from, to;  /* and its branches from `from` up to, but not including, `to`; 0 and UINT64_MAX for all */
+  uint64_t time_from, time_to; /* likewise for nanoseconds since the start of the recording; with `reader` only */
   uint64_t merge;     /* merge calls of fewer branches even if there is room */
   uint64_t size;      /* bytes of the page; the timeline is made to fit */
 };
@@ -40,14 +42,14 @@ int report_view_counts(struct report_view *view, const struct analysis_counts *c
 size_t report_view_ran(const struct report_view *view);
 
 /* Takes the records of the trace, after the counts. For a part of a trace, the branches before the part tell which
- * calls are open when it begins. Memory stays below about 250 MiB, symbols not counted. Returns 0, or -ENOMEM. */
+ * calls are open when it begins. Memory stays below about 300 MiB, symbols not counted. Returns 0, or -ENOMEM. */
 int report_view_record(struct report_view *view, const struct lb_trace_record *record);
 
 /* To be called after the last record. Returns 0, or -ENOMEM. */
 int report_view_end(struct report_view *view);
 
 /* Does all of the above from a trace; the options are those of report_view_new. Returns 0, or negative after a message,
- * for example if nothing of the module ran. */
+ * for example if nothing of the module ran, or if a part is chosen by time and the trace has no times. */
 int report_view_read(struct report_view *view, const struct report_view_options *options, struct trace_input *input);
 
 typedef int report_view_write_function(void *data, const char *bytes, size_t size); /* 0, or negative to stop */

@@ -15,6 +15,7 @@ view_css_end:
   .byte 0
 view_script:
   .incbin "read.js"
+  .incbin "time.js"
   .incbin "draw.js"
   .incbin "order.js"
   .incbin "move.js"

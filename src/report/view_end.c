@@ -49,6 +49,16 @@ static int put_ending(struct report_view *view, const struct timeline_ending *en
   return r < 0 ? r : text_add(text, "}");
 }
 
+/* When the shown part of the stream begins and ends, and for how long it waited for others and for the recorder. */
+static int put_time(const struct timeline_stream *stream, struct text *text)
+{
+  const struct analysis_moment *begin = &stream->begin, *now = &stream->now;
+
+  return text_addf(text, "\"time\":[%llu,%llu,%llu,%llu],\"past\":%s,", (unsigned long long)begin->time,
+                   (unsigned long long)now->time, (unsigned long long)(now->waited - begin->waited),
+                   (unsigned long long)(now->held - begin->held), stream->is_past ? "true" : "false");
+}
+
 static int put_stream(struct report_view *view, const struct timeline_ending *ending, uint32_t number,
                       struct text *text)
 {
@@ -56,6 +66,8 @@ static int put_stream(struct report_view *view, const struct timeline_ending *en
                     number ? ",\n" : "", number, ending->about->process, ending->about->thread,
                     (unsigned long long)ending->stream->branches, (unsigned long long)ending->stream->seen);
 
+  if (r >= 0 && ending->stream->has_time)
+    r = put_time(ending->stream, text);
   if (r >= 0)
     r = text_addf(text, "\"instructions\":%llu,\"name\":", (unsigned long long)ending->stream->instructions);
   if (r >= 0)

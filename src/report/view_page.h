@@ -33,6 +33,7 @@ int view_quote_place(struct text *text, struct analysis_names *names, const stru
 int view_put_streams(struct report_view *view, struct text *text);
 int view_put_functions(struct report_view *view, struct text *text);
 int view_put_stacks(struct report_view *view, struct text *text);
+int view_put_times(struct report_view *view, struct text *text);
 
 /* "sha256-..." of some bytes, for the page's Content-Security-Policy. */
 #define VIEW_DIGEST_SIZE 52u

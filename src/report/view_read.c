@@ -5,7 +5,7 @@
 #include <errno.h>
 
 #include "base/base.h"
-#include "report/view.h"
+#include "report/view_page.h"
 
 #define CONTEXT 1000000u /* branches before a part, which are searched for the calls that are open at its start */
 
@@ -44,12 +44,36 @@ static int counts_take(struct reading *reading, const struct lb_trace_record *re
   return r < 0 ? reading_fail(reading, r) : 0;
 }
 
+static bool has_times(const struct reading *reading)
+{
+  return reading->options->time_from || reading->options->time_to != UINT64_MAX;
+}
+
+/* Reduces a record of branches to those of a span of time. Returns false if none is left. */
+static bool times_trim(const struct reading *reading, struct lb_trace_branches *branches)
+{
+  const struct lb_trace_reader *reader = reading->input->reader;
+  size_t first, end;
+
+  if (!has_times(reading))
+    return true;
+  first = timeline_first_at(reader, branches, reading->options->time_from);
+  end = timeline_first_at(reader, branches, reading->options->time_to);
+  branches->start = first ? 0 : branches->start;
+  branches->first += first;
+  branches->branches += first;
+  branches->count = end > first ? end - first : 0;
+  return branches->count > 0;
+}
+
 static int counts_take_part(void *data, const struct lb_trace_record *record)
 {
   struct reading *reading = data;
   struct lb_trace_record taken = *record;
 
   if (record->type == LB_TRACE_BRANCHES && !trace_part_trim(&reading->part, &taken.branches))
+    return 0;
+  if (record->type == LB_TRACE_BRANCHES && !times_trim(reading, &taken.branches))
     return 0;
   return counts_take(reading, &taken);
 }
@@ -59,7 +83,7 @@ static int counts_read(struct reading *reading)
   struct lb_trace_record record;
   int r = 0;
 
-  if (!trace_part_is_all(&reading->part))
+  if (!trace_part_is_all(&reading->part) || has_times(reading))
     return trace_part_read(reading->input, &reading->part, counts_take_part, reading);
   lb_trace_reader_count(reading->input->reader, LB_TRACE_ALL);
   while (r >= 0 && (r = trace_input_next(reading->input, &record)) > 0)
@@ -108,7 +132,12 @@ static int reading_calls(struct reading *reading)
   if (r < 0)
     return r;
   r = report_view_end(reading->view);
-  return r < 0 ? reading_fail(reading, r) : r;
+  if (r < 0)
+    return reading_fail(reading, r);
+  if (!has_times(reading) || reading->view->timeline.has_times)
+    return 0;
+  message("%s: the trace has no times; record it again with this version of lbr", reading->input->name);
+  return LB_E_NO_ENTRY;
 }
 
 int report_view_read(struct report_view *view, const struct report_view_options *options, struct trace_input *input)

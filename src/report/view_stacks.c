@@ -12,6 +12,7 @@
 #define STACKS_LISTED 20000u
 #define STACK_BYTES 48u /* approximate size of a stack in the page; all of them get an eighth of it */
 #define NOT_LISTED UINT32_MAX
+#define RESTS 4u
 
 struct listing {
   const struct analysis_stacks *stacks;
@@ -19,7 +20,8 @@ struct listing {
   bool by_branches;  /* instructions are unknown */
   uint64_t *weights; /* of a stack with everything that it called */
   uint32_t *numbers; /* in the page, of a stack or of its nearest listed caller */
-  uint64_t *rests;   /* by number in the page: instructions and branches */
+  uint64_t *rests;   /* by number in the page, RESTS of them: instructions, branches, time, waiting */
+  bool has_times;
 };
 
 static uint64_t stack_own(const struct listing *listing, size_t i)
@@ -69,6 +71,14 @@ static int weight_least(const struct listing *listing, uint64_t *ret_least)
   return 0;
 }
 
+static void rest_add(uint64_t rest[RESTS], const struct analysis_stack *stack)
+{
+  rest[0] += stack->instructions;
+  rest[1] += stack->branches;
+  rest[2] += stack->time;
+  rest[3] += stack->waited;
+}
+
 /* A stack weighs no more than its caller and comes after it, so the caller of a listed stack is listed, too. */
 static size_t stacks_choose(struct listing *listing, uint64_t least)
 {
@@ -88,10 +98,8 @@ static size_t stacks_choose(struct listing *listing, uint64_t least)
       continue;
     }
     listing->numbers[i] = above;
-    if (above != NOT_LISTED) {
-      listing->rests[2 * (size_t)above] += stack->instructions;
-      listing->rests[2 * (size_t)above + 1] += stack->branches;
-    }
+    if (above != NOT_LISTED)
+      rest_add(&listing->rests[RESTS * (size_t)above], stack);
   }
   return listed;
 }
@@ -108,14 +116,19 @@ static int put_stack(const struct listing *listing, size_t i, struct text *text)
 {
   const struct analysis_stack *stack = analysis_stacks_get(listing->stacks, i);
   const uint64_t *rest;
+  int r;
 
   if (!is_listed(listing, i, stack))
     return 0;
-  rest = &listing->rests[2 * (size_t)listing->numbers[i]];
-  return text_addf(text, "%s[%lld,%u,%llu,%llu,%llu,%llu,%llu]", text->data[text->length - 1] == '[' ? "" : ",",
+  rest = &listing->rests[RESTS * (size_t)listing->numbers[i]];
+  r = text_addf(text, "%s[%lld,%u,%llu,%llu,%llu,%llu,%llu", text->data[text->length - 1] == '[' ? "" : ",",
                    stack->caller == ANALYSIS_STACK_NONE ? -1LL : (long long)listing->numbers[stack->caller],
                    stack->function, (unsigned long long)stack->calls, (unsigned long long)stack->branches,
                    (unsigned long long)stack->instructions, (unsigned long long)rest[1], (unsigned long long)rest[0]);
+  if (r >= 0 && listing->has_times)
+    r = text_addf(text, ",%llu,%llu,%llu,%llu", (unsigned long long)stack->time, (unsigned long long)stack->waited,
+                  (unsigned long long)rest[2], (unsigned long long)rest[3]);
+  return r < 0 ? r : text_add(text, "]");
 }
 
 static int put_listing(struct listing *listing, struct text *text)
@@ -135,14 +148,15 @@ static int put_listing(struct listing *listing, struct text *text)
 
 int view_put_stacks(struct report_view *view, struct text *text)
 {
-  struct listing listing = {.stacks = view->timeline.stacks, .count = analysis_stacks_count(view->timeline.stacks)};
+  struct listing listing = {.stacks = view->timeline.stacks, .count = analysis_stacks_count(view->timeline.stacks),
+                            .has_times = view->timeline.has_times};
   uint64_t room = view->options.size / 8 / STACK_BYTES;
   int r = -ENOMEM;
 
   listing.room = room < STACKS_LISTED ? (size_t)room : STACKS_LISTED;
   listing.weights = calloc(listing.count + 1, sizeof(*listing.weights));
   listing.numbers = calloc(listing.count + 1, sizeof(*listing.numbers));
-  listing.rests = calloc(2 * listing.room + 2, sizeof(*listing.rests));
+  listing.rests = calloc(RESTS * (listing.room + 1), sizeof(*listing.rests));
   if (listing.weights && listing.numbers && listing.rests)
     r = put_listing(&listing, text);
   free(listing.weights);

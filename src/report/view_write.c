@@ -7,6 +7,8 @@
  * The blocks begin with the number of streams. Each stream has its number and its number of rows; each row its depth
  * and its number of blocks; each block five numbers: branches since the block before, branches in it, the same for
  * instructions, and 2 * function, plus 1 if three more follow: flags and how it was left, calls, and branches of these.
+ * In a trace with times, two more numbers follow the instructions: the same for nanoseconds. Instead of 2 * function
+ * there is 4 * function then, plus 2 if two more numbers follow: nanoseconds of waiting, and of waiting for the recorder.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -27,6 +29,7 @@ struct output {
   struct text text;
   uint64_t size;     /* bytes of packed numbers */
   bool is_measuring; /* they are only counted */
+  bool has_times;
   uint8_t pack[PACK_SIZE + 16];
   size_t packed;
 };
@@ -85,7 +88,7 @@ static int pack_numbers(struct output *output, const uint64_t *values, size_t co
 
 /* The position in a row. */
 struct row {
-  uint64_t branch, instructions;
+  uint64_t branch, instructions, time;
 };
 
 static uint64_t greater(uint64_t one, uint64_t other)
@@ -93,23 +96,34 @@ static uint64_t greater(uint64_t one, uint64_t other)
   return one > other ? one : other;
 }
 
+/* The function of a block, after its times if there are any. */
+static int pack_function(struct output *output, const struct timeline_block *block, struct row *row, bool is_plain)
+{
+  uint64_t start = greater(block->start_time, row->time), end = greater(block->end_time, start);
+  uint64_t word = (uint64_t)block->function << 2 | (block->waited || block->held ? 2 : 0) | !is_plain;
+  const uint64_t values[5] = {start - row->time, end - start, word, block->waited, block->held};
+
+  if (!output->has_times)
+    return pack_number(output, (uint64_t)block->function << 1 | !is_plain);
+  row->time = end;
+  return pack_numbers(output, values, word & 2 ? 5 : 3);
+}
+
 static int pack_block(struct output *output, const struct timeline_block *block, struct row *row)
 {
   bool is_plain = block->calls == 1 && block->how == ANALYSIS_CALL_RETURN && !(block->flags & ~TIMELINE_IS_TAIL);
   uint64_t start = greater(block->start, row->branch), start_count = greater(block->start_count, row->instructions);
   uint64_t end = greater(block->end, start), end_count = greater(block->end_count, start_count);
-  uint64_t values[8] = {start - row->branch,
-                        end - start,
-                        start_count - row->instructions,
-                        end_count - start_count,
-                        (uint64_t)block->function << 1 | !is_plain,
-                        block->flags | (uint64_t)block->how << 3,
-                        block->calls,
-                        block->busy};
+  const uint64_t places[4] = {start - row->branch, end - start, start_count - row->instructions,
+                              end_count - start_count};
+  const uint64_t rest[3] = {block->flags | (uint64_t)block->how << 3, block->calls, block->busy};
+  int r = pack_numbers(output, places, 4);
 
   row->branch = end;
   row->instructions = end_count;
-  return pack_numbers(output, values, is_plain ? 5 : 8);
+  if (r >= 0)
+    r = pack_function(output, block, row, is_plain);
+  return r < 0 || is_plain ? r : pack_numbers(output, rest, 3);
 }
 
 /* How many blocks from here on have the same stream; or stream and depth. */
@@ -165,11 +179,11 @@ static int pack_store(struct output *output, const struct timeline_store *store)
 }
 
 /* How many bytes the timeline takes in the page. */
-static uint64_t store_size(const struct timeline_store *store)
+static uint64_t store_size(const struct timeline *timeline)
 {
-  struct output output = {.is_measuring = true};
+  struct output output = {.is_measuring = true, .has_times = timeline->has_times};
 
-  pack_store(&output, store);
+  pack_store(&output, &timeline->store);
   return (output.size + 2) / 3 * 4;
 }
 
@@ -177,7 +191,7 @@ static void store_fit(struct report_view *view, uint64_t others)
 {
   uint64_t room = view->options.size > others ? view->options.size - others : 0;
 
-  while (store_size(&view->timeline.store) > room && timeline_store_shrink(&view->timeline.store))
+  while (store_size(&view->timeline) > room && timeline_store_shrink(&view->timeline.store))
     ;
 }
 
@@ -202,11 +216,16 @@ static int put_function(struct report_view *view, uint32_t number, struct text *
     r = view_quote(text, called.module ? called.module : "");
   if (r < 0)
     return r;
-  return text_addf(text, ",%llu,%llu,%llu,%llu,%llu,%u,%llu,%d]", (unsigned long long)function->calls,
-                   (unsigned long long)function->branches, (unsigned long long)function->all_branches,
-                   (unsigned long long)function->instructions, (unsigned long long)function->all_instructions,
-                   called.location.file, (unsigned long long)called.location.address,
-                   called.source >= ANALYSIS_EXTENT_BY_CALL);
+  r = text_addf(text, ",%llu,%llu,%llu,%llu,%llu,%u,%llu,%d", (unsigned long long)function->calls,
+                (unsigned long long)function->branches, (unsigned long long)function->all_branches,
+                (unsigned long long)function->instructions, (unsigned long long)function->all_instructions,
+                called.location.file, (unsigned long long)called.location.address,
+                called.source >= ANALYSIS_EXTENT_BY_CALL);
+  if (r >= 0 && view->timeline.has_times)
+    r = text_addf(text, ",%llu,%llu,%llu,%llu", (unsigned long long)function->time.all,
+                  (unsigned long long)function->all_time.all, (unsigned long long)function->time.waited,
+                  (unsigned long long)function->all_time.waited);
+  return r < 0 ? r : text_add(text, "]");
 }
 
 int view_put_functions(struct report_view *view, struct text *text)
@@ -292,6 +311,10 @@ static int put_data(struct report_view *view, struct text *text)
     r = view_put_functions(view, text);
   if (r >= 0)
     r = text_add(text, ",\n");
+  if (r >= 0)
+    r = view_put_times(view, text);
+  if (r >= 0)
+    r = text_add(text, ",\n");
   return r < 0 ? r : view_put_stacks(view, text);
 }
 
@@ -342,7 +365,7 @@ static int write_parts(struct report_view *view, struct output *output, const st
 
 int report_view_write(struct report_view *view, report_view_write_function *function, void *data)
 {
-  struct output output = {.function = function, .data = data};
+  struct output output = {.function = function, .data = data, .has_times = view->timeline.has_times};
   struct text rest = {0};
   int r = put_data(view, &rest);
 

@@ -10,11 +10,12 @@ const pen = chart.getContext('2d');
 const isDark = matchMedia('(prefers-color-scheme: dark)');
 
 const view = {
-  axis: 0,
+  axis: hasTimes ? TIME : 0,
   from: 0,
   to: 1,
   selected: null,
   hover: null,
+  labels: [],
   drawn: 0,
   mergedDrawn: 0,
   milliseconds: 0
@@ -79,7 +80,12 @@ function makePaint() {
     faint: isDark.matches ? '#2a323d' : '#e3e7ec',
     label: isDark.matches ? '#f2f5f9' : '#18202b',
     hatch: makeHatch(isDark.matches ? 'rgb(0 0 0 / .38)' : 'rgb(255 255 255 / .6)'),
-    gap: makeHatch(isDark.matches ? 'rgb(255 255 255 / .13)' : 'rgb(0 0 0 / .14)')
+    gap: makeHatch(isDark.matches ? 'rgb(255 255 255 / .13)' : 'rgb(0 0 0 / .14)'),
+    wait: isDark.matches ? 'rgb(26 32 41 / .66)' : 'rgb(255 255 255 / .66)',
+    held: makeHatch(isDark.matches ? 'rgb(232 180 76 / .6)' : 'rgb(138 90 0 / .5)'),
+    leaf: isDark.matches ? '#4a4453' : '#d9d3e3',
+    runs: isDark.matches ? '#4f9d69' : '#5fae7b',
+    idle: isDark.matches ? '#39424f' : '#cfd6de'
   };
 }
 
@@ -96,18 +102,30 @@ function blockColor(fn) {
   return search.matches && !search.matches[fn] ? paint.faint : paint.functions[fn];
 }
 
-function drawLabel(brush, row, i, left, width, y) {
+function addLabel(row, i, left, width, y) {
   const calls = callsOf(row, i), fn = data.functions[row.fn[i]];
   let text = calls > 1 ? `${fn[F.NAME]} \u2026 \u00d7${short(calls)}` : fn[F.NAME];
   const room = Math.floor((width - 6) / 6.65);
   if (room < 3) return;
   if (text.length > room) text = text.slice(0, room - 1) + '\u2026';
-  brush.fillStyle = search.matches && !search.matches[row.fn[i]] ? paint.dim : paint.label;
-  brush.fillText(text, left + 4, y + 12);
+  view.labels.push([text, left + 4, y + 12, search.matches && !search.matches[row.fn[i]] ? paint.dim : paint.label]);
+}
+
+/* Labels lie over all else in a lane. */
+function drawLabels(brush) {
+  for (const [text, x, y, color] of view.labels) {
+    brush.fillStyle = color;
+    brush.fillText(text, x, y);
+  }
+  view.labels = [];
 }
 
 /* A block that is wide enough to be seen as one. */
 function drawWide(brush, row, i, left, right, y, height) {
+  if (row.events) {
+    drawLeaf(brush, row, i, left, right, y, height);
+    return;
+  }
   const width = Math.max(1, right - left - (right - left > 3 ? 1 : 0.3));
   brush.fillStyle = blockColor(row.fn[i]);
   brush.fillRect(left, y, width, height - 1);
@@ -118,7 +136,7 @@ function drawWide(brush, row, i, left, right, y, height) {
       brush.fillRect(left, y, width, height - 1);
     }
   }
-  if (height >= ROW - 1 && width > 26) drawLabel(brush, row, i, left, width, y);
+  if (height >= ROW - 1 && width > 26) addLabel(row, i, left, width, y);
 }
 
 function drawRow(brush, row, part, width, y, height) {
@@ -135,7 +153,7 @@ function drawRow(brush, row, part, width, y, height) {
     const pixel = Math.floor(left), behind = part.from + (pixel + 1) / scale;
     const next = Math.max(i + 1, firstBehind(ends, behind, i + 1, count));
     const match = search.matches ? anyMatch(row, i, next) : i;
-    brush.fillStyle = match < 0 ? paint.faint : paint.functions[row.fn[match]];
+    brush.fillStyle = row.events ? paint.leaf : match < 0 ? paint.faint : paint.functions[row.fn[match]];
     brush.fillRect(pixel, y, 1, height - 1);
     i = next;
   }
@@ -144,7 +162,8 @@ function drawRow(brush, row, part, width, y, height) {
 
 /* ---- lanes ---- */
 
-const laneHeight = (lane) => HEAD + (lane.isOpen ? lane.rows.length * ROW : 0) + LANE_GAP;
+const laneDepth = (lane) => Math.max(lane.rows.length, view.axis === TIME && lane.leaves ? lane.leaves.length : 0);
+const laneHeight = (lane) => HEAD + (lane.isOpen ? laneDepth(lane) * ROW : 0) + LANE_GAP;
 
 function layout() {
   let top = RULER;
@@ -164,7 +183,7 @@ function endText(stream) {
 
 function drawEnd(lane, y, height, width) {
   const x = (lane.range[view.axis][1] - view.from) * width / (view.to - view.from);
-  if (x < -1 || x > width + 1 || (data.range && lane.stream.branches > data.range[1])) return;
+  if (x < -1 || x > width + 1 || lane.stream.past || (data.range && lane.stream.branches > data.range[1])) return;
   const left = Math.min(width - 2, Math.round(x)), text = '\u2716 ' + endText(lane.stream);
   pen.fillStyle = paint.bad;
   pen.fillRect(left, y + 2, 2, height - LANE_GAP);
@@ -194,15 +213,23 @@ function drawLane(lane, y, width, height) {
   pen.fillStyle = paint.text;
   pen.fillText(`${lane.isOpen ? '\u25be' : '\u25b8'} ${lane.name}`, 6, y + 14);
   pen.fillStyle = paint.dim;
-  const unit = AXES[view.axis];
-  pen.fillText(`${short(lane.stream[unit])} ${unit}`, 26 + (lane.name.length + 2) * 6.65, y + 14);
+  const isTime = view.axis === TIME, length = isTime ? laneTimeText(lane) : unitText(lane.stream[AXES[view.axis]], view.axis);
+  pen.fillText(length, 26 + (lane.name.length + 2) * 6.65, y + 14);
+  if (isTime && lane.waits) drawActivity(pen, lane, view, width, y + HEAD - 4, 3);
+  if (isTime && !lane.isSum && !lane.stream.time) return;
   if (lane.isOpen) {
     for (const row of lane.rows) {
       const at = row ? y + HEAD + row.depth * ROW : 0;
       if (row && at + ROW >= 0 && at <= height) view.drawn += drawRow(pen, row, view, width, at, ROW);
     }
     drawGaps(lane, y, tall, width);
+    if (isTime && lane.waits) {
+      drawWaits(pen, lane, view, width, y + HEAD, tall - HEAD - LANE_GAP);
+      drawLeaves(lane, y, width, height);
+    }
+    drawLabels(pen);
   }
+  if (isTime && lane.signals) drawSignals(lane, y, width, tall);
   if (lane.isDead) drawEnd(lane, y, tall, width);
 }
 
@@ -215,6 +242,7 @@ function tickStep(span, width) {
 
 /* With as many digits as tell one tick from the next. */
 function tickText(x, step) {
+  if (view.axis === TIME) return moment(x, step);
   const [size, unit] = x >= 1e9 ? [1e9, 'G'] : x >= 1e6 ? [1e6, 'M'] : [1e3, 'k'];
   const digits = Math.max(0, Math.ceil(Math.log10(size / step)));
   return x === 0 || step < 1000 || digits > 4 ? number(x) : (x / size).toFixed(digits) + unit;
@@ -276,8 +304,16 @@ function drawChart() {
   view.milliseconds = performance.now() - began;
 }
 
-/* The largest lane as a whole, small, with a frame around what the chart shows. */
+/* The largest lane as a whole, small, with a frame around what the chart shows. On the axis of time, when each of several
+ * threads ran. */
 let small = null;
+
+function drawThreads(brush, part, width, height) {
+  const tall = Math.max(1, Math.min(8, (height - 4) / lanes.length));
+  lanes.forEach((lane, i) => {
+    if (2 + i * tall < height) drawActivity(brush, lane, part, width, 2 + i * tall, Math.max(1, tall - 1));
+  });
+}
 
 function drawSmall(width, height) {
   const key = `${order.name} ${order.fn} ${width} ${height} ${view.axis} ${isDark.matches} ${search.text} ${devicePixelRatio}`;
@@ -285,7 +321,9 @@ function drawSmall(width, height) {
   const canvas = document.createElement('canvas'), brush = canvas.getContext('2d');
   sizeCanvas(canvas, brush, width, height);
   const part = {axis: view.axis, from: whole()[0], to: whole()[1]};
-  const rows = longLane ? longLane.rows.filter(Boolean) : [],
+  const isThreads = view.axis === TIME && order.name === 'time' && lanes.length > 1;
+  if (isThreads) drawThreads(brush, part, width, height);
+  const rows = longLane && !isThreads ? longLane.rows.filter(Boolean) : [],
         tall = Math.max(1, Math.min(6, (height - 4) / Math.max(1, rows.length)));
   for (const row of rows)
     if (2 + row.depth * tall < height) drawRow(brush, row, part, width, 2 + row.depth * tall, tall + 1);

@@ -32,11 +32,10 @@ function pan(share) {
   show(view.from + shift, view.to + shift);
 }
 
-/* ---- from one axis to the other ---- */
+/* ---- from one axis to another ---- */
 
-/* The place on the other axis: inside the deepest block that is there, in proportion. */
-function otherAxis(lane, x, axis) {
-  const other = 1 - axis;
+/* The place on another axis: inside the deepest block that is there, in proportion. */
+function otherAxis(lane, x, axis, other) {
   let [low, high] = lane.range[axis], [from, to] = lane.range[other];
   for (const row of lane.rows) {
     if (!row) continue;
@@ -48,17 +47,23 @@ function otherAxis(lane, x, axis) {
 }
 
 function setAxis(axis) {
-  if (axis === view.axis || (axis === 1 && !hasInstructions)) return;
+  if (axis === view.axis || axis >= AXES.length || (axis === 1 && !hasInstructions)) return;
   const lane = view.selected ? view.selected.lane : mainLane;
   const isAll = view.to - view.from >= whole()[1] - whole()[0];
-  const from = lane ? otherAxis(lane, view.from, view.axis) : 0, to = lane ? otherAxis(lane, view.to, view.axis) : 1;
+  const from = lane ? otherAxis(lane, view.from, view.axis, axis) : 0,
+        to = lane ? otherAxis(lane, view.to, view.axis, axis) : 1;
   view.axis = axis;
-  byId('axis-branches').setAttribute('aria-pressed', String(axis === 0));
-  byId('axis-instructions').setAttribute('aria-pressed', String(axis === 1));
+  if (view.selected && view.selected.row.events) select(null);
+  tellAxis();
+  layout();
   if (isAll)
     show(...whole());
   else
     show(from, to);
+}
+
+function tellAxis() {
+  AXES.forEach((name, axis) => byId(`axis-${name}`).setAttribute('aria-pressed', String(axis === view.axis)));
 }
 
 /* ---- places ---- */
@@ -96,8 +101,9 @@ function showRow(lane, depth) {
 }
 
 function showEnd(lane) {
-  const end = lane.range[view.axis][1],
-        span = Math.max(8, Math.min(200 * (view.axis ? 5 : 1), (whole()[1] - whole()[0]) * 0.9));
+  const end = lane.range[view.axis][1], last = lane.range[0][1] - 200;
+  const wanted = view.axis === TIME ? Math.max(1000, end - otherAxis(lane, last, 0, TIME)) : view.axis ? 1000 : 200;
+  const span = Math.max(8, Math.min(wanted, (whole()[1] - whole()[0]) * 0.9));
   if (!lane.isOpen) toggleLane(lane);
   show(end - span * 0.93, end + span * 0.07);
   scroll.scrollTop = Math.max(0, lane.top - RULER);
@@ -114,11 +120,13 @@ function blockAt(x, y) {
   const at = y + scroll.scrollTop, position = view.from + x / scroll.clientWidth * (view.to - view.from);
   for (const lane of lanes) {
     if (y < RULER || at < lane.top || at >= lane.top + laneHeight(lane)) continue;
-    if (at < lane.top + HEAD) return {lane, head: true};
-    const row = lane.isOpen ? lane.rows[Math.floor((at - lane.top - HEAD) / ROW)] : null;
+    const slack = (view.to - view.from) / scroll.clientWidth;
+    if (at < lane.top + HEAD) return {lane, head: true, signal: signalAt(lane, position, slack)};
+    const depth = Math.floor((at - lane.top - HEAD) / ROW), leaf = lane.isOpen ? leafAt(lane, depth, position, slack) : null;
+    if (leaf) return leaf;
+    const row = lane.isOpen ? lane.rows[depth] : null;
     if (!row) return null;
-    const slack = (view.to - view.from) / scroll.clientWidth,
-          i = firstBehind(row.end[view.axis], position - slack / 2, 0, row.count);
+    const i = firstBehind(row.end[view.axis], position - slack / 2, 0, row.count);
     return i < row.count && row.start[view.axis][i] <= position + slack ? {lane, row, i} : null;
   }
   return null;
@@ -128,8 +136,10 @@ function blockAt(x, y) {
 
 function blockFacts(block) {
   const {lane, row, i} = block, calls = callsOf(row, i), facts = [];
+  if (row.events) return leafFacts(block);
   if (lane.isSum) facts.push(['calls', number(row.sums[i]), '']);
-  AXES.forEach((unit, axis) => {
+  if (hasTimes) facts.push(...timeFacts(block));
+  AXES.slice(0, 2).forEach((unit, axis) => {
     const size = row.end[axis][i] - row.start[axis][i];
     if (axis === 0 || hasInstructions)
       facts.push([unit, number(size), percent(size, lane.stream[unit]) + (lane.isSum ? '' : ' of the thread')]);
@@ -147,23 +157,30 @@ function blockFacts(block) {
 }
 
 function blockTitle(block) {
+  if (block.row.events) return block.row.events[block.i][E.TEXT];
   const fn = data.functions[block.row.fn[block.i]];
   return callsOf(block.row, block.i) > 1 ? `mainly ${fn[F.NAME]}` : fn[F.NAME];
 }
 
 const tip = byId('tip');
 
-function showTip(block, x, y) {
-  if (!block || block.head) {
-    tip.hidden = true;
-    return;
-  }
+function tipParts(block) {
+  if (block.head) return [element('b', block.signal[E.TEXT]), element('div', `at ${moment(block.signal[E.START], 1)}`, 'dim')];
   const fn = data.functions[block.row.fn[block.i]], table = element('table');
   for (const fact of blockFacts(block)) {
     const line = table.insertRow();
     for (const text of fact) line.insertCell().textContent = text;
   }
-  tip.replaceChildren(element('b', blockTitle(block)), element('div', fn[F.MODULE], 'dim'), table);
+  const under = block.row.events ? 'system call' : fn[F.MODULE];
+  return [element('b', blockTitle(block)), element('div', under, 'dim'), table];
+}
+
+function showTip(block, x, y) {
+  if (!block || (block.head && !block.signal)) {
+    tip.hidden = true;
+    return;
+  }
+  tip.replaceChildren(...tipParts(block));
   tip.hidden = false;
   tip.style.left = tip.style.top = '0'; /* its size depends on the room it has */
   tip.style.left = `${Math.max(4, Math.min(innerWidth - tip.offsetWidth - 8, x + 14))}px`;
@@ -177,9 +194,13 @@ function showDetails() {
     return;
   }
   const fn = data.functions[block.row.fn[block.i]], unit = hasInstructions ? 'instructions' : 'branches';
-  const parts = [element('b', blockTitle(block)), element('span', fn[F.MODULE], 'dim')];
+  const parts = [element('b', blockTitle(block)), element('span', block.row.events ? 'system call' : fn[F.MODULE], 'dim')];
   for (const [name, value, more] of blockFacts(block))
     parts.push(element('span', `${name} ${value} ${more && `(${more})`}`.trim()));
+  if (!fn) {
+    details.replaceChildren(...parts);
+    return;
+  }
   parts.push(element(
     'span',
     `of ${fn[F.NAME]} in all: ${number(fn[F.CALLS])} calls, ${

@@ -14,12 +14,22 @@ const S = {
   BRANCHES: 3,
   INSTRUCTIONS: 4,
   REST_BRANCHES: 5,
-  REST_INSTRUCTIONS: 6
+  REST_INSTRUCTIONS: 6,
+  TIME: 7,
+  WAITED: 8,
+  REST_TIME: 9,
+  REST_WAITED: 10
 };
 
-/* What ran in each stack with all that it called, by axis. */
-const stackSums = [0, 1].map((axis) => {
-  const sums = data.stacks.map((stack) => stack[S.BRANCHES + axis] + stack[S.REST_BRANCHES + axis]);
+/* What counts for a stack: branches, instructions, time; and waiting, which is no axis. */
+const STACK_SIZES = [[S.BRANCHES, S.REST_BRANCHES], [S.INSTRUCTIONS, S.REST_INSTRUCTIONS]].concat(
+  data.times ? [[S.TIME, S.REST_TIME], [S.WAITED, S.REST_WAITED]] : []);
+const WAITING = 3;
+const noSizes = () => STACK_SIZES.map(() => 0);
+
+/* What ran in each stack with all that it called. */
+const stackSums = STACK_SIZES.map(([own, rest]) => {
+  const sums = data.stacks.map((stack) => stack[own] + stack[rest]);
   for (let i = sums.length - 1; i >= 0; i--)
     if (data.stacks[i][S.CALLER] >= 0) sums[data.stacks[i][S.CALLER]] += sums[i];
   return sums;
@@ -27,7 +37,7 @@ const stackSums = [0, 1].map((axis) => {
 
 /* ---- trees ---- */
 
-const makeNode = (fn) => ({fn, calls: 0, size: [0, 0], children: new Map()});
+const makeNode = (fn) => ({fn, calls: 0, size: noSizes(), children: new Map()});
 
 function childOf(node, fn) {
   if (!node.children.has(fn)) node.children.set(fn, makeNode(fn));
@@ -36,8 +46,9 @@ function childOf(node, fn) {
 
 function addStack(node, i, hasCalls) {
   node.calls += hasCalls ? data.stacks[i][S.CALLS] : 0;
-  node.size[0] += stackSums[0][i];
-  node.size[1] += stackSums[1][i];
+  stackSums.forEach((sums, axis) => {
+    node.size[axis] += sums[i];
+  });
 }
 
 /* All stacks, or those that begin with an outermost call of a function. */
@@ -68,9 +79,7 @@ function callerTree(fn) {
     addStack(node, i, true);
     for (let at = above; at >= 0; at = data.stacks[at][S.CALLER]) {
       node = childOf(node, data.stacks[at][S.FUNCTION]);
-      node.calls += stack[S.CALLS];
-      node.size[0] += stackSums[0][i];
-      node.size[1] += stackSums[1][i];
+      addStack(node, i, true);
     }
   });
   return top;
@@ -78,11 +87,11 @@ function callerTree(fn) {
 
 /* ---- rows ---- */
 
-const heavyAxis = hasInstructions ? 1 : 0;
+const heavyAxis = hasTimes ? TIME : hasInstructions ? 1 : 0;
 
 /* Places the children of a node from its start on, the largest first. */
 function placeTree(top, isTopShown) {
-  const rows = [], todo = [{node: top, depth: isTopShown ? 0 : -1, start: [0, 0]}];
+  const rows = [], todo = [{node: top, depth: isTopShown ? 0 : -1, start: noSizes()}];
   while (todo.length) {
     const {node, depth, start} = todo.pop();
     if (depth >= 0) (rows[depth] = rows[depth] || []).push({node, start});
@@ -91,8 +100,9 @@ function placeTree(top, isTopShown) {
       [...node.children.values()].sort((a, b) => b.size[heavyAxis] - a.size[heavyAxis] || a.fn - b.fn);
     for (const child of children) {
       todo.push({node: child, depth: depth + 1, start: at.slice()});
-      at[0] += child.size[0];
-      at[1] += child.size[1];
+      child.size.forEach((size, axis) => {
+        at[axis] += size;
+      });
     }
   }
   return rows;
@@ -103,13 +113,14 @@ function makeRow(list, depth) {
   return {
     depth,
     count: list.length,
-    start: [0, 1].map((axis) => Float64Array.from(list, (each) => each.start[axis])),
-    end: [0, 1].map((axis) => Float64Array.from(list, (each) => each.start[axis] + each.node.size[axis])),
+    start: AXES.map((name, axis) => Float64Array.from(list, (each) => each.start[axis])),
+    end: AXES.map((name, axis) => Float64Array.from(list, (each) => each.start[axis] + each.node.size[axis])),
     fn: Uint32Array.from(list, (each) => each.node.fn),
     calls: null,
     busy: null,
     bits: null,
-    sums: Float64Array.from(list, (each) => each.node.calls)
+    sums: Float64Array.from(list, (each) => each.node.calls),
+    waits: hasTimes ? Float64Array.from(list, (each) => each.node.size[WAITING]) : null
   };
 }
 
@@ -118,14 +129,14 @@ function makeSumLane(name, top, isTopShown, isUpward) {
   const rows = lists.map((list, depth) => makeRow(list, isUpward ? last - depth : depth));
   if (isUpward) rows.reverse();
   return {
-    stream: {number: -2, branches: top.size[0], instructions: top.size[1], end: {how: ''}},
+    stream: {number: -2, branches: top.size[0], instructions: top.size[1], time: top.size[TIME], end: {how: ''}},
     rows,
     isOpen: true,
     isSum: true,
     name,
     top: 0,
     isDead: false,
-    range: [[0, top.size[0]], [0, top.size[1]]]
+    range: AXES.map((unit, axis) => [0, top.size[axis]])
   };
 }
 

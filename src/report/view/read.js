@@ -13,8 +13,8 @@ window.addEventListener('error', (event) => {
 
 const data = JSON.parse(byId('data').textContent);
 
-/* Axes: 0 counts branches, 1 instructions. */
-const AXES = ['branches', 'instructions'];
+/* Axes: 0 counts branches, 1 instructions, 2 nanoseconds, if the trace has times. */
+const AXES = data.times ? ['branches', 'instructions', 'time'] : ['branches', 'instructions'];
 
 /* A function's row in data.functions. */
 const F = {
@@ -26,7 +26,11 @@ const F = {
   INSTRUCTIONS: 5,
   ALL_INSTRUCTIONS: 6,
   FILE: 7,
-  ADDRESS: 8
+  ADDRESS: 8,
+  TIME: 10,
+  ALL_TIME: 11,
+  WAITED: 12,
+  ALL_WAITED: 13
 };
 
 /* How a call was left: enum report_call_how. */
@@ -111,14 +115,16 @@ function readRow(next) {
   const row = {
     depth,
     count,
-    start: [new Float64Array(count), new Float64Array(count)],
-    end: [new Float64Array(count), new Float64Array(count)],
+    start: AXES.map(() => new Float64Array(count)),
+    end: AXES.map(() => new Float64Array(count)),
     fn: new Uint32Array(count),
     calls: null,
     busy: null,
-    bits: null
+    bits: null,
+    waited: null,
+    held: null
   };
-  let branch = 0, instruction = 0;
+  let branch = 0, instruction = 0, time = 0;
   for (let i = 0; i < count; i++) {
     branch += next();
     row.start[0][i] = branch;
@@ -128,8 +134,20 @@ function readRow(next) {
     row.start[1][i] = instruction;
     instruction += next();
     row.end[1][i] = instruction;
+    if (data.times) {
+      time += next();
+      row.start[2][i] = time;
+      time += next();
+      row.end[2][i] = time;
+    }
     const word = next();
-    row.fn[i] = Math.floor(word / 2);
+    row.fn[i] = Math.floor(word / (data.times ? 4 : 2));
+    if (data.times && word & 2) {
+      row.waited = row.waited || new Float64Array(count);
+      row.held = row.held || new Float64Array(count);
+      row.waited[i] = next();
+      row.held[i] = next();
+    }
     if (word % 2) {
       if (!row.calls) {
         row.calls = new Float64Array(count).fill(1);
@@ -206,7 +224,10 @@ function laneRange(lane, axis) {
     }
   return from < to ? [from, to] : [0, 0];
 }
-for (const lane of timeLanes) lane.range = [laneRange(lane, 0), laneRange(lane, 1)];
+for (const lane of timeLanes) {
+  lane.range = AXES.map((name, axis) => laneRange(lane, axis));
+  if (data.times) lane.range[2] = lane.stream.time ? lane.stream.time.slice(0, 2) : [0, 0];
+}
 
 /* Threads in the order of their work. */
 const laneLength = (lane) => lane.range[0][1] - lane.range[0][0];

@@ -101,8 +101,9 @@ function command(from, to) {
     ` --thread ${(view.selected ? view.selected.lane : mainLane).stream.number}` :
     '';
   const module = data.module ? ` --module ${shellWord(data.module)}` : '';
-  return `lbr view${thread}${module} --between ${Math.max(0, Math.floor(from))}..${Math.ceil(to)} -o part.html ${
-    shellWord(data.file)}`;
+  const part = view.axis === TIME ? `--time ${seconds(Math.floor(from))},${seconds(Math.ceil(to))}` :
+                                    `--between ${Math.max(0, Math.floor(from))}..${Math.ceil(to)}`;
+  return `lbr view${thread}${module} ${part} -o part.html ${shellWord(data.file)}`;
 }
 
 function makeNotices() {
@@ -115,6 +116,11 @@ function makeNotices() {
         number(data.merge)} branches, are merged into hatched blocks. ` +
         'The last 4,096 calls of a thread are whole, and all counts are exact. ' +
         'Zoom in to get the command that shows a part with every call.');
+  if (hasTimes && data.times.calls.left)
+    addNotice(
+      'warn',
+      `${number(data.times.calls.left)} system calls, none of them longer than ${
+        duration(data.times.calls.longest)}, are not drawn, to keep this page small.`);
   if (data.deeper) addNotice('warn', `Calls deeper than ${number(data.rows)} are counted but not drawn.`);
   if (data.uncounted) addNotice('warn', 'Stacks were too deep: the deepest calls are not counted as calls.');
   if (data.loss)
@@ -134,6 +140,11 @@ function makeTitle() {
     parts.push(
       `${short(total.taken)} branches`,
       total.instructions ? `${total.unknown ? 'at least ' : ''}${short(total.instructions)} instructions` : '');
+  if (hasTimes) parts.push(`recorded for ${duration(data.times.lasted)}`);
+  if (hasTimes && data.times.part) {
+    const [from, to] = data.times.part;
+    parts.push(`timeline: ${seconds(from) || '0s'} to ${seconds(to)}`);
+  }
   if (data.module) parts.push(`functions of ${data.module}`);
   if (data.range)
     parts.push(
@@ -148,11 +159,18 @@ function makeTitle() {
 
 let isTold = 0;
 
+/* About how many branches of the largest thread a part of the axis has. */
+function branchesIn(span) {
+  if (view.axis !== TIME || !longLane) return span;
+  const [from, to] = longLane.range[TIME];
+  return to > from ? span / (to - from) * (longLane.range[0][1] - longLane.range[0][0]) : 0;
+}
+
 function tellState() {
   const unit = AXES[view.axis], set = root.dataset, span = view.to - view.from;
-  byId('where').textContent =
-    `${number(Math.floor(view.from))} \u2013 ${number(Math.ceil(view.to))} (${short(span)} ${unit})`;
-  const wantsDetail = data.merge && view.mergedDrawn > 60 && view.axis === 0 && span < 5e7;
+  byId('where').textContent = `${placeText(Math.floor(view.from), span, view.axis)} \u2013 ${
+    placeText(Math.ceil(view.to), span, view.axis)} (${unitText(span, view.axis)})`;
+  const wantsDetail = data.merge && view.mergedDrawn > 60 && view.axis !== 1 && branchesIn(span) < 5e7;
   byId('hint').replaceChildren(
     ...(wantsDetail ? ['Merged here. Every call: ', element('code', command(view.from, view.to))] : []));
   Object.assign(set, {
@@ -172,7 +190,9 @@ function tellState() {
     hit: search.at,
     detail: data.merge ? 'merged' : 'full',
     crash: deadLanes.length ? deadLanes[0].stream.end.in : '',
-    selected: view.selected ? data.functions[view.selected.row.fn[view.selected.i]][F.NAME] : ''
+    selected: view.selected ? (view.selected.row.events ? blockTitle(view.selected) :
+                                                          data.functions[view.selected.row.fn[view.selected.i]][F.NAME]) :
+                              ''
   });
   clearTimeout(isTold);
   isTold = setTimeout(tellAddress, 250);
@@ -181,7 +201,7 @@ function tellState() {
 function tellAddress() {
   const parts = new URLSearchParams(), [from, to] = whole();
   if (state.tab !== 'timeline') parts.set('tab', state.tab);
-  if (view.axis) parts.set('axis', AXES[view.axis]);
+  if (view.axis !== (hasTimes ? TIME : 0)) parts.set('axis', AXES[view.axis]);
   const isPart = view.from > from || view.to < to;
   parts.set('x', isPart ? `${Math.floor(view.from)}-${Math.ceil(view.to)}` : 'all');
   if (order.name !== 'time') parts.set('order', order.name);
@@ -243,10 +263,11 @@ function listen() {
   byId('zoom-end').addEventListener('click', () => mainLane && showEnd(view.selected ? view.selected.lane : mainLane));
   scroll.addEventListener('scroll', redraw);
   window.addEventListener('hashchange', readAddress);
-  new ResizeObserver(() => {
+  /* Later, because a scroll bar that appears changes the size again. */
+  new ResizeObserver(() => requestAnimationFrame(() => {
     layout();
     redraw();
-  }).observe(scroll);
+  })).observe(scroll);
   isDark.addEventListener('change', () => {
     makePaint();
     redraw();
@@ -258,6 +279,12 @@ function start() {
     byId('axis-instructions').disabled = true;
     byId('axis-instructions').title = 'The code of this trace is not known: instructions cannot be counted';
   }
+  if (hasTimes) {
+    byId('order-time').textContent = 'In order'; /* two buttons named Time would be one too many */
+    addTimes(timeLanes);
+    tellAxis();
+  } else
+    byId('axis-time').remove();
   useLanes(timeLanes);
   for (const name of ORDERS) byId(`order-${name}`).disabled = name !== 'time' && !data.stacks.length;
   makeTitle();

@@ -6,12 +6,24 @@ const ROWS_MAX = 1000;
 
 const sums = {
   branches: 0,
-  instructions: 0
+  instructions: 0,
+  time: 0
 };
 for (const fn of data.functions) {
   sums.branches += fn[F.BRANCHES];
   sums.instructions += fn[F.INSTRUCTIONS];
+  sums.time += hasTimes ? fn[F.TIME] : 0;
 }
+
+const timeColumn = (title, column, of) =>
+  ({title, value: (fn) => fn[column], kind: 'number', text: (fn) => duration(fn[column]), of});
+
+const TIME_COLUMNS = [
+  timeColumn('Own time', F.TIME, sums.time),
+  timeColumn('with callees', F.ALL_TIME),
+  timeColumn('Own waiting', F.WAITED),
+  timeColumn('with callees', F.ALL_WAITED)
+];
 
 /* Columns: title, value to sort by, text, class name. */
 const FUNCTION_COLUMNS =
@@ -21,7 +33,8 @@ const FUNCTION_COLUMNS =
     {title: 'Calls', value: (fn) => fn[F.CALLS], kind: 'number'},
     {title: 'Own instructions', value: (fn) => fn[F.INSTRUCTIONS], kind: 'number', of: sums.instructions},
     {title: 'with callees', value: (fn) => fn[F.ALL_INSTRUCTIONS], kind: 'number'},
-    {title: 'Own branches', value: (fn) => fn[F.BRANCHES], kind: 'number', of: sums.branches},
+    ...(hasTimes ? TIME_COLUMNS : []),
+    {title: 'Own branches', value: (fn) => fn[F.BRANCHES], kind: 'number', of: hasTimes ? 0 : sums.branches},
     {title: 'with callees', value: (fn) => fn[F.ALL_BRANCHES], kind: 'number'},
   ].filter((column) => hasInstructions || !/nstruction/.test(column.title))
     .filter((column, i) => hasInstructions || i !== 3);
@@ -52,7 +65,8 @@ const tables = {
     isUp: false,
     note:
       `${countsOf}. A call counts when it is entered. ` +
-      'With callees: with all that it called, recursion counted once.',
+      'With callees: with all that it called, recursion counted once.' +
+      (hasTimes ? ' Waiting: time in which the thread did not run.' : ''),
     pick: (fn) => {
       setSearch(fn[F.NAME], true);
       goToHit(1);
