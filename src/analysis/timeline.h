@@ -30,19 +30,19 @@ struct timeline_stream {
   bool is_within, is_past;       /* the part that is shown has begun; it has ended */
   struct timeline_frame *frames; /* the calls that run */
   size_t count, capacity;
-  size_t shown;                    /* of these */
-  uint32_t skipped;                /* deeper ones for which there was no room */
-  uint64_t branches, instructions; /* counts at its end, as far as known */
-  uint64_t seen;                   /* branches that are in the trace */
-  struct lb_branch last;           /* of kind LB_BRANCH_KINDS: there is none */
-  bool is_cut;                     /* it ends with a gap */
-  bool has_read;                   /* the CPU time was read: */
-  bool has_time;                   /* the next two moments are known: */
+  size_t shown;                      /* of these */
+  uint32_t skipped;                  /* deeper ones for which there was no room */
+  uint64_t branches, instructions;   /* counts at its end, as far as known */
+  uint64_t seen;                     /* branches that are in the trace */
+  struct lb_branch last;             /* of kind LB_BRANCH_KINDS: there is none */
+  bool is_cut;                       /* it ends with a gap */
+  bool has_read;                     /* the CPU time was read: */
+  bool has_time;                     /* the next two moments are known: */
   struct analysis_moment begin, now; /* where the shown part of the stream begins, and how far it has come */
   uint64_t read_time, read_waited;   /* when the CPU time was last read, and `waited` then */
   bool is_in_call;                   /* a system call is under way, */
   uint64_t call_start;               /* since this time */
-  uint32_t *stack;                 /* functions at the end, the innermost first */
+  uint32_t *stack;                   /* functions at the end, the innermost first */
   size_t stack_count;
 };
 
@@ -54,10 +54,10 @@ struct timeline_gap {
 
 struct timeline_options {
   struct analysis_names *names;
-  struct analysis_code *code; /* NULL: instructions are not counted */
+  struct analysis_code *code;           /* NULL: instructions are not counted */
   const struct lb_trace_reader *reader; /* where the records come from, if it was asked for stamps; NULL: no times */
-  const char *module;         /* functions of this one only (analysis_module_is), or NULL */
-  uint32_t stream;            /* this one only, or LB_TRACE_ALL, */
+  const char *module;                   /* functions of this one only (analysis_module_is), or NULL */
+  uint32_t stream;                      /* this one only, or LB_TRACE_ALL, */
   uint64_t from, to; /* and its branches from `from` up to, but not including, `to`; 0 and UINT64_MAX for all */
   uint64_t time_from, time_to; /* likewise for the nanoseconds since the start of the recording; either this or a part
                                   of the branches */

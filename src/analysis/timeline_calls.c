@@ -77,8 +77,8 @@ static void duration_add(struct analysis_duration *sum, const struct analysis_du
   sum->waited += added->waited;
 }
 
-/* Adds a call's time without that of its callees. The moment at which a thread lost the processor is known only roughly,
- * so that a call may have more waiting than it has time beside its callees. */
+/* Adds a call's time without that of its callees. The moment at which a thread lost the processor is known only
+ * roughly, so that a call may have more waiting than it has time beside its callees. */
 static void duration_add_own(struct analysis_duration *sum, const struct analysis_duration *whole,
                              const struct analysis_duration *inner)
 {
@@ -140,7 +140,7 @@ static int frame_show(struct timeline *timeline, const struct timeline_stream *s
     .end_count = call->instructions,
     .start_time = frame->moment.time,
     .end_time = call->moment.time,
-    .waited = call->moment.waited - frame->moment.waited,
+    .waited = analysis_moment_since(&frame->moment, &call->moment).waited,
     .held = call->moment.held - frame->moment.held,
     .busy = call->branch - frame->branch,
     .weight = call->branch - frame->branch,

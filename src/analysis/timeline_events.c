@@ -19,15 +19,26 @@ void timeline_events_init(struct timeline_events *events, size_t max)
   *events = (struct timeline_events){.calls = list, .waits = list, .signals = list};
 }
 
+/* What counts as the length of an event. */
+static uint64_t event_length(const struct timeline_event *event)
+{
+  return event->kind == TIMELINE_IDLE ? event->waited : event->duration;
+}
+
+static void event_leave_out(struct timeline_event_list *list, const struct timeline_event *event)
+{
+  list->left_out++;
+  if (event_length(event) > list->longest_left_out)
+    list->longest_left_out = event_length(event);
+}
+
 /* Counts an event as left out, and frees what it has. */
 static void event_drop(struct timeline_event_list *list, struct timeline_event *event)
 {
   free(event->paths[0]);
   free(event->paths[1]);
   event->paths[0] = event->paths[1] = NULL;
-  list->left_out++;
-  if (event->duration > list->longest_left_out)
-    list->longest_left_out = event->duration;
+  event_leave_out(list, event);
 }
 
 static void list_done(struct timeline_event_list *list)
@@ -52,8 +63,8 @@ static int event_compare(const void *a, const void *b)
 {
   const struct timeline_event *one = a, *other = b;
 
-  if (one->duration != other->duration)
-    return one->duration > other->duration ? -1 : 1;
+  if (event_length(one) != event_length(other))
+    return event_length(one) > event_length(other) ? -1 : 1;
   if (one->start != other->start)
     return one->start < other->start ? -1 : 1;
   return one->stream < other->stream ? -1 : one->stream > other->stream;
@@ -66,7 +77,7 @@ static void list_keep_longest(struct timeline_event_list *list)
   while (list->count > list->max)
     event_drop(list, &list->events[--list->count]);
   if (list->left_out && list->count)
-    list->least = list->events[list->count - 1].duration;
+    list->least = event_length(&list->events[list->count - 1]);
 }
 
 static void list_thin(struct timeline_event_list *list)
@@ -119,10 +130,8 @@ int timeline_events_add(struct timeline_events *events, const struct timeline_ev
                                      : event->kind == TIMELINE_SIGNAL ? &events->signals
                                                                       : &events->waits;
 
-  if (event->duration < list->least) {
-    list->left_out++;
-    if (event->duration > list->longest_left_out)
-      list->longest_left_out = event->duration;
+  if (event_length(event) < list->least) {
+    event_leave_out(list, event);
     return 0;
   }
   if (list->count >= 2 * list->max && event->kind == TIMELINE_SIGNAL)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
  * The events of a timeline: system calls, signals, and times in which a thread did not run. Their number is bounded:
- * when there are too many, the longest are kept and the others are counted.
+ * when there are too many, the longest are kept (of waits, the longest time without running) and the others are
+ * counted.
  */
 #ifndef ANALYSIS_TIMELINE_EVENTS_H
 #define ANALYSIS_TIMELINE_EVENTS_H
@@ -42,14 +43,14 @@ struct timeline_event_list {
   size_t count, capacity, max;
   uint64_t least;            /* shorter ones are not kept */
   uint64_t left_out;         /* number of those that are not kept, */
-  uint64_t longest_left_out; /* and the longest of them */
+  uint64_t longest_left_out; /* and the length of the longest of them */
 };
 
 struct timeline_events {
   struct timeline_event_list calls, waits, signals;
 };
 
-/* At most `max` of each kind; 0 for TIMELINE_EVENTS_MAX. */
+/* At most `max` in each list; 0 for TIMELINE_EVENTS_MAX. */
 void timeline_events_init(struct timeline_events *events, size_t max);
 void timeline_events_done(struct timeline_events *events);
 

@@ -58,8 +58,8 @@ bool timeline_moment_at(const struct timeline *timeline, uint32_t number, uint64
 void timeline_moment_settle(struct timeline *timeline, struct timeline_stream *stream, struct analysis_call *call)
 {
   struct analysis_moment moment = call->moment;
-  bool is_known = call->has_moment ||
-                  (timeline->is_in_branches && timeline_moment_at(timeline, call->stream, call->branch, &moment));
+  bool is_known =
+    call->has_moment || (timeline->is_in_branches && timeline_moment_at(timeline, call->stream, call->branch, &moment));
 
   if (is_known && !stream->is_past && stream->is_within)
     timeline_moment_reach(timeline, stream, &moment);
@@ -116,10 +116,11 @@ void timeline_part_end(struct timeline *timeline, uint32_t number, uint64_t bran
 static int event_add(struct timeline *timeline, struct timeline_stream *stream, struct timeline_event *event)
 {
   uint64_t to = timeline->options.time_to ? timeline->options.time_to : UINT64_MAX;
+  uint64_t from = stream->has_time ? stream->begin.time : timeline->options.time_from;
 
-  if (!stream->is_within || stream->is_past || event->start >= to)
+  if (!stream->is_within || stream->is_past || event->start >= to || (event->start < from && event->end <= from))
     return 0;
-  event->start = greater(event->start, stream->has_time ? stream->begin.time : timeline->options.time_from);
+  event->start = greater(event->start, from);
   event->end = greater(event->end < to ? event->end : to, event->start);
   event->depth = (uint16_t)(stream->shown < TIMELINE_DEPTH_MAX ? stream->shown : TIMELINE_DEPTH_MAX);
   event->function = TIMELINE_NO_FUNCTION;
@@ -172,8 +173,8 @@ static int signal_take(void *data, const struct trace_stamp *stamp)
   return stream ? event_add(timeline, stream, &event) : -ENOMEM;
 }
 
-/* The thread has not run for some of the time since its CPU time was last read. A system call that is under way accounts
- * for as much of that as it can (clock.c); the rest is idle time. */
+/* The thread has not run for some of the time since its CPU time was last read. A system call that is under way
+ * accounts for as much of that as it can (clock.c); the rest is idle time. */
 static int idle_take(struct timeline *timeline, struct timeline_stream *stream, const struct trace_stamp *stamp,
                      const struct analysis_moment *now)
 {
@@ -193,7 +194,7 @@ static int idle_take(struct timeline *timeline, struct timeline_stream *stream, 
   stream->has_read = true;
   stream->read_time = stamp->time;
   stream->read_waited = now->waited;
-  event.duration = event.waited;
+  event.duration = event.end - event.start;
   return is_first || !event.waited ? 0 : event_add(timeline, stream, &event);
 }
 

@@ -18,16 +18,16 @@ struct report_view;
 
 struct report_view_options {
   struct analysis_names *names;
-  struct analysis_code *code;         /* NULL: instructions are not counted, and no code is shown */
-  const struct analysis_files *files; /* for source; NULL: no source is shown */
+  struct analysis_code *code;           /* NULL: instructions are not counted, and no code is shown */
+  const struct analysis_files *files;   /* for source; NULL: no source is shown */
   const struct lb_trace_reader *reader; /* for times, if it was asked for stamps; NULL: no times are shown */
-  const char *file;                   /* name of the trace, for the title and for commands that the page proposes */
+  const char *file;                     /* name of the trace, for the title and for commands that the page proposes */
   const char *module; /* functions of this one only (analysis_module_is), and edges from and to them; or NULL */
   uint32_t stream;    /* this one only, or LB_TRACE_ALL, */
   uint64_t from, to;  /* and its branches from `from` up to, but not including, `to`; 0 and UINT64_MAX for all */
   uint64_t time_from, time_to; /* likewise for nanoseconds since the start of the recording; with `reader` only */
-  uint64_t merge;     /* merge calls of fewer branches even if there is room */
-  uint64_t size;      /* bytes of the page; the timeline is made to fit */
+  uint64_t merge;              /* merge calls of fewer branches even if there is room */
+  uint64_t size;               /* bytes of the page; the timeline is made to fit */
 };
 
 /* The options are copied; what they point to must stay valid. Returns 0, or -ENOMEM. */

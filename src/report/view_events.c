@@ -83,10 +83,11 @@ int view_put_times(struct report_view *view, struct text *text)
     return text_add(text, "\"times\":null");
   r = text_addf(text, "\"times\":{\"lasted\":%llu,\"part\":", (unsigned long long)timeline->time_end);
   if (r >= 0)
-    r = has_part ? text_addf(text, "[%llu,%llu]", (unsigned long long)options->time_from,
-                             (unsigned long long)(options->time_to < timeline->time_end ? options->time_to
-                                                                                        : timeline->time_end))
-                 : text_add(text, "null");
+    r =
+      has_part
+        ? text_addf(text, "[%llu,%llu]", (unsigned long long)options->time_from,
+                    (unsigned long long)(options->time_to < timeline->time_end ? options->time_to : timeline->time_end))
+        : text_add(text, "null");
   if (r >= 0)
     r = put_list(view, "calls", &timeline->events.calls, text);
   if (r >= 0)

@@ -122,9 +122,9 @@ static int put_stack(const struct listing *listing, size_t i, struct text *text)
     return 0;
   rest = &listing->rests[RESTS * (size_t)listing->numbers[i]];
   r = text_addf(text, "%s[%lld,%u,%llu,%llu,%llu,%llu,%llu", text->data[text->length - 1] == '[' ? "" : ",",
-                   stack->caller == ANALYSIS_STACK_NONE ? -1LL : (long long)listing->numbers[stack->caller],
-                   stack->function, (unsigned long long)stack->calls, (unsigned long long)stack->branches,
-                   (unsigned long long)stack->instructions, (unsigned long long)rest[1], (unsigned long long)rest[0]);
+                stack->caller == ANALYSIS_STACK_NONE ? -1LL : (long long)listing->numbers[stack->caller],
+                stack->function, (unsigned long long)stack->calls, (unsigned long long)stack->branches,
+                (unsigned long long)stack->instructions, (unsigned long long)rest[1], (unsigned long long)rest[0]);
   if (r >= 0 && listing->has_times)
     r = text_addf(text, ",%llu,%llu,%llu,%llu", (unsigned long long)stack->time, (unsigned long long)stack->waited,
                   (unsigned long long)rest[2], (unsigned long long)rest[3]);
@@ -148,7 +148,8 @@ static int put_listing(struct listing *listing, struct text *text)
 
 int view_put_stacks(struct report_view *view, struct text *text)
 {
-  struct listing listing = {.stacks = view->timeline.stacks, .count = analysis_stacks_count(view->timeline.stacks),
+  struct listing listing = {.stacks = view->timeline.stacks,
+                            .count = analysis_stacks_count(view->timeline.stacks),
                             .has_times = view->timeline.has_times};
   uint64_t room = view->options.size / 8 / STACK_BYTES;
   int r = -ENOMEM;

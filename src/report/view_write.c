@@ -8,7 +8,8 @@
  * and its number of blocks; each block five numbers: branches since the block before, branches in it, the same for
  * instructions, and 2 * function, plus 1 if three more follow: flags and how it was left, calls, and branches of these.
  * In a trace with times, two more numbers follow the instructions: the same for nanoseconds. Instead of 2 * function
- * there is 4 * function then, plus 2 if two more numbers follow: nanoseconds of waiting, and of waiting for the recorder.
+ * there is 4 * function then, plus 2 if two more numbers follow: nanoseconds of waiting, and of waiting for the
+ * recorder.
  */
 #include <errno.h>
 #include <stdlib.h>

@@ -5,12 +5,8 @@
 # want to be a part of the page must stay names. Without Chromium, what needs a browser is skipped.
 . "$(dirname "$0")/shell.sh"
 here=$(realpath "$(dirname "$0")")
+. "$here/view_shell.sh"
 cd "$scratch" || exit 1
-
-# program NAME SOURCE OPTION...: builds it; make NAME TRACE: records it.
-program() { cp -u "$here/$2" . && gcc -g -c "${@:3}" -o object.o "$2" && ld -o "$1" object.o; }
-make() { "$lbr" record --quiet -o "$2" -- "./$1" >/dev/null 2>&1; }
-holds() { python3 "$here/view_page.py" data "$@"; }
 
 # ---- what is in a page ----
 
@@ -202,27 +198,15 @@ verdict 'strange names are data' $?
 
 # ---- in a browser ----
 
-if ! command -v chromium >/dev/null; then
-  echo 'skip pages in a browser: chromium is not installed (Debian: chromium)'
-  exit $((failures > 0))
-fi
+without_browser && exit $((failures > 0))
 
-# browse PAGE#PLACE EXPRESSION: loads it and looks at the document. Nothing may be said on the console.
-browse()
-{
-  timeout 100 chromium --headless=new --no-sandbox --disable-gpu --disable-dev-shm-usage --user-data-dir="$scratch/profile" \
-    --no-first-run --window-size=1200,700 --virtual-time-budget=3000 --enable-logging=stderr --dump-dom "file://$scratch/$1" \
-    >dump 2>console
-  ! grep 'CONSOLE' console && python3 "$here/view_page.py" dom dump "a[\"ready\"] == \"yes\" and \"error\" not in a and ($2)"
-}
-
-browse 'fib.html#' 'a["blocks"] == "21892" and int(a["drawn"]) > 500 and a["from"] == "0" and a["to"] == "54729" and a["crash"] == ""'
+browse 'fib.html#axis=branches' 'a["blocks"] == "21892" and int(a["drawn"]) > 500 and a["from"] == "0" and a["to"] == "54729" and a["crash"] == ""'
 verdict 'browser: the timeline is drawn' $?
 # Each w shows 0.7 of what was there, around the middle; d goes 0.15 of it to the right.
-browse 'fib.html#x=10000-20000&keys=wd' '[a["from"], a["to"]] == ["12550", "19550"] and "12,550 – 19,550" in text'
+browse 'fib.html#axis=branches&x=10000-20000&keys=wd' '[a["from"], a["to"]] == ["12550", "19550"] and "12,550 – 19,550" in text'
 verdict 'browser: keys zoom and move' $?
 # The wheel keeps the place under the mouse where it is: at the left edge, the left end. exp(-240 * 0.0022) = 0.5898
-browse 'fib.html#x=10000-20000&wheel=-240@0' 'a["from"] == "10000" and a["to"] == "15898"'
+browse 'fib.html#axis=branches&x=10000-20000&wheel=-240@0' 'a["from"] == "10000" and a["to"] == "15898"'
 verdict 'browser: the wheel zooms' $?
 browse 'fib.html#search=FIB&hit=2' 'a["hits"] == a["calls"] == "21891" and a["selected"] == "fib" and "2 of 21,891; 21,891 calls" in text and
   int(a["to"]) - int(a["from"]) > 0'
@@ -232,7 +216,7 @@ verdict 'browser: the other axis, and what is under the mouse' $?
 browse 'fib.html#order=heavy&search=fib&hit=3' 'a["order"] == "heavy" and a["hits"] == "20" and a["selected"] == "fib" and
   a["lanes"] == "all threads, left-heavy" and "calls 4 " in text'
 verdict 'browser: left-heavy order, the calls of fib(18) and fib(17), fib(17) and fib(16) as one' $?
-browse 'fib.html#order=sandwich&of=fib&search=fib&hit=1' 'a["of"] == "fib" and a["lanes"] == "callers of fib; fib and what it called" and
+browse 'fib.html#axis=branches&order=sandwich&of=fib&search=fib&hit=1' 'a["of"] == "fib" and a["lanes"] == "callers of fib; fib and what it called" and
   a["from"] == "0" and a["to"] == "54727" and "calls 1 " in text'
 verdict 'browser: sandwich: callers and called of fib' $?
 browse 'fib.html#keys=?' 'True' && grep -q '<dialog id="keys-help"[^>]* open' dump
@@ -247,9 +231,9 @@ int main(void)
 END
 gcc -O1 -o work work.c && make work work.lbr && run view work.lbr
 main=$("$lbr" calls --json --function main --depth 1 work.lbr | python3 -c 'import json, sys; print(json.loads(sys.stdin.readline())["branch"] - 1)')
-browse 'work.html#' "abs(int(a['from']) - $main) <= 1 and $main > 100 and int(a['to']) > $main"
+browse 'work.html#axis=branches' "abs(int(a['from']) - $main) <= 1 and $main > 100 and int(a['to']) > $main"
 verdict 'browser: the page begins at main' $?
-browse 'work.html#x=all' 'a["from"] == "0"'
+browse 'work.html#axis=branches&x=all' 'a["from"] == "0"'
 verdict 'browser: all of it' $?
 longest=$("$lbr" stat --json threads.lbr | python3 -c 'import json, sys; print({str(t["thread"]): t["branches"] for t in json.load(sys.stdin)["threads"]})')
 browse 'threads.html#' '[lane.split()[0] for lane in a["lanes"].split("; ")][0] == max(("0", "1", "2"), key=lambda n: '"$longest"'.get(n, 0))'
@@ -265,7 +249,7 @@ holds fib.html '[c for c in d["code"] if c["name"] == "fib"][0]["arrows"] == [[1
 verdict 'the arrow of fib is the jump to its end' $?
 browse 'crash.html#x=end' 'a["crash"] == "culprit" and "died of SIGSEGV in culprit" in text and "culprit ← outer ← _start" in text'
 verdict 'browser: the function that crashed' $?
-browse 'merged.html#x=20000-21000' 'a["detail"] == "merged" and "lbr view --between 20000..21000 -o part.html" in text and "are merged" in text'
+browse 'merged.html#axis=branches&x=20000-21000' 'a["detail"] == "merged" and "lbr view --between 20000..21000 -o part.html" in text and "are merged" in text'
 verdict 'browser: merged calls say how to see them' $?
 browse 'bad.html#tab=source' 'title.startswith("bad") and "pwned" not in title and tags["img"] == tags["b"] - 2 == 0 and tags["script"] == 3 and
   "<!--<script>document" in text'

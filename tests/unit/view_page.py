@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # view_page.py data PAGE EXPRESSION: is it true of the data in a page of lbr view? d is the JSON, f the functions by
-# name, blocks the numbers of the timeline: (stream, depth, start, end, start in instructions, end, function, calls).
+# name, blocks the numbers of the timeline: (stream, depth, start, end, start in instructions, end, function, calls, start in
+# nanoseconds, end, waited, held).
 # view_page.py dom DUMP EXPRESSION: likewise of a document that a browser has made of it: a holds the attributes data-*
 # of the root, text what is shown, tags how often each element is there, title the document's.
 import base64
@@ -21,22 +22,26 @@ def numbers(packed):
             value = shift = 0
 
 
-def blocks_of(packed):
+def blocks_of(packed, has_times):
     take = numbers(packed).__next__
     blocks = []
     for _ in range(take()):
         stream = take()
         for _ in range(take()):
             depth, count = take(), take()
-            branch = instruction = 0
+            branch = instruction = time = 0
             for _ in range(count):
                 start = branch + take()
                 branch = start + take()
                 first = instruction + take()
                 instruction = first + take()
+                since = time + take() if has_times else 0
+                time = since + take() if has_times else 0
                 word = take()
+                waited, held = (take(), take()) if has_times and word & 2 else (0, 0)
                 _, calls, _ = (take(), take(), take()) if word & 1 else (0, 1, 0)
-                blocks.append((stream, depth, start, branch, first, instruction, word >> 1, calls))
+                function = word >> (2 if has_times else 1)
+                blocks.append((stream, depth, start, branch, first, instruction, function, calls, since, time, waited, held))
     return blocks
 
 
@@ -48,7 +53,7 @@ def data_names(page):
 
     d = json.loads(part("data"))
     return {"d": d, "f": {row[0]: row for row in d["functions"]}, "page": page,
-            "blocks": blocks_of(base64.b64decode(part("blocks"), validate=True))}
+            "blocks": blocks_of(base64.b64decode(part("blocks"), validate=True), d["times"] is not None)}
 
 
 class Dom(html.parser.HTMLParser):

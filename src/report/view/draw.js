@@ -253,7 +253,10 @@ function drawRuler(width) {
   pen.fillStyle = paint.panel;
   pen.fillRect(0, 0, width, RULER);
   pen.font = paint.mono;
-  for (let x = Math.ceil(view.from / step) * step; x <= view.to; x += step) {
+  const first = Math.ceil(view.from / step) * step;
+  for (let i = 0; i < 1000; i++) { /* numbers beyond 2^53 need not grow by the step */
+    const x = first + i * step;
+    if (x > view.to) break;
     const left = Math.round((x - view.from) * width / span);
     pen.fillStyle = paint.line;
     pen.fillRect(left, RULER - 6, 1, 6);

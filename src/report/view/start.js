@@ -113,7 +113,7 @@ function makeNotices() {
     addNotice(
       'warn',
       `To keep this page small, ${number(data.merged)} of ${number(data.calls)} calls, each shorter than ${
-        number(data.merge)} branches, are merged into hatched blocks. ` +
+        number(data.merge)} branches${hasTimes ? ` and ${duration(1000 * data.merge)}` : ''}, are merged into hatched blocks. ` +
         'The last 4,096 calls of a thread are whole, and all counts are exact. ' +
         'Zoom in to get the command that shows a part with every call.');
   if (hasTimes && data.times.calls.left)
@@ -140,7 +140,7 @@ function makeTitle() {
     parts.push(
       `${short(total.taken)} branches`,
       total.instructions ? `${total.unknown ? 'at least ' : ''}${short(total.instructions)} instructions` : '');
-  if (hasTimes) parts.push(`recorded for ${duration(data.times.lasted)}`);
+  if (hasTimes && data.only < 0) parts.push(`recorded for ${duration(data.times.lasted)}`);
   if (hasTimes && data.times.part) {
     const [from, to] = data.times.part;
     parts.push(`timeline: ${seconds(from) || '0s'} to ${seconds(to)}`);

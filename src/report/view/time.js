@@ -86,16 +86,14 @@ function makeLeaves(events) {
 
 /* Waits as one sorted list: the share of each stretch in which the thread did not run. */
 function makeWaits(waits, calls) {
-  const list = waits.map((event) => [event[E.START], event[E.END], event[E.WAITED], event[E.KIND] === IS_HELD]);
-  for (const event of calls)
-    if (event[E.WAITED] > 0) list.push([event[E.START], event[E.END], event[E.WAITED], false]);
-  list.sort((a, b) => a[0] - b[0]);
-  return list.map(([start, end, waited, isHeld]) => ({
-                    start,
-                    end,
-                    isHeld,
-                    share: Math.min(1, waited / Math.max(1, end - start))
-                  }));
+  return waits.concat(calls.filter((event) => event[E.WAITED] > 0))
+    .map((event) => ({
+           start: event[E.START],
+           end: event[E.END],
+           isHeld: event[E.KIND] === IS_HELD,
+           share: Math.min(1, event[E.WAITED] / Math.max(1, event[E.DURATION]))
+         }))
+    .sort((a, b) => a.start - b.start);
 }
 
 function addTimes(list) {
