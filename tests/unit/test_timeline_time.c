@@ -86,13 +86,13 @@ struct rig {
   struct timeline timeline;
 };
 
-static void rig_make(struct rig *rig, bool has_stamps, uint64_t from, uint64_t to)
+/* Reads the trace that is there. */
+static void rig_read(struct rig *rig, uint64_t from, uint64_t to)
 {
   struct lb_trace_record record;
   struct timeline_options options = {
-    .stream = LB_TRACE_ALL, .to = UINT64_MAX, .time_from = from, .time_to = to, .blocks = 1000};
+    .stream = LB_TRACE_ALL, .to = UINT64_MAX, .time_from = from, .time_to = to, .blocks = 1000, .events = 100};
 
-  trace_write(has_stamps);
   assert_int_equal(lb_trace_reader_open(path, &rig->reader), 0);
   trace_reader_want_stamps(rig->reader);
   assert_int_equal(analysis_names_new(NULL, &rig->names), 0);
@@ -102,6 +102,12 @@ static void rig_make(struct rig *rig, bool has_stamps, uint64_t from, uint64_t t
   while (lb_trace_reader_next(rig->reader, &record) > 0)
     assert_int_equal(timeline_record(&rig->timeline, &record), 0);
   assert_int_equal(timeline_end(&rig->timeline), 0);
+}
+
+static void rig_make(struct rig *rig, bool has_stamps, uint64_t from, uint64_t to)
+{
+  trace_write(has_stamps);
+  rig_read(rig, from, to);
 }
 
 static void rig_done(struct rig *rig)
@@ -260,6 +266,64 @@ static void test_none(void **state)
   rig_done(&rig);
 }
 
+/* ---- what makes no sense ---- */
+
+static uint64_t random_state = 0x2545F4914F6CDD1D;
+
+static uint64_t random_number(uint64_t below)
+{
+  random_state = random_state * UINT64_C(6364136223846793005) + 1442695040888963407;
+  return (random_state >> 20) % below;
+}
+
+/* Now and then a number that fills all bits. */
+static uint64_t random_time(uint64_t *last)
+{
+  *last = random_number(50) ? *last + random_number(10000) : random_number(4) ? random_state : UINT64_MAX;
+  return *last;
+}
+
+static void trace_write_random(void)
+{
+  struct lb_trace_writer *writer;
+  uint64_t time = 0, used = 0;
+  uint32_t number;
+
+  unlink(path);
+  assert_int_equal(lb_trace_writer_open(path, &writer), 0);
+  assert_int_equal(lb_trace_writer_stream(writer, &(struct lb_trace_stream){.name = "thread", .space = 1}, &number), 0);
+  for (unsigned i = 0; i < 2000; i++) {
+    uint64_t place = 0x1000 * (1 + random_number(6));
+
+    if (random_number(2))
+      branch_put(writer, place, 0x1000 * (1 + random_number(6)),
+                 random_number(2) ? LB_BRANCH_NEAR_REL_CALL : LB_BRANCH_NEAR_RET);
+    else
+      stamp_put(writer, (uint8_t)random_number(TRACE_STAMP_TYPES), random_time(&time),
+                random_number(2) ? (int64_t)(random_time(&used) >> 1) : -1, (int64_t)random_time(&used));
+  }
+  assert_int_equal(lb_trace_writer_close(writer), 0);
+}
+
+static void test_random(void **state)
+{
+  struct rig rig;
+
+  (void)state;
+  for (unsigned i = 0; i < 50; i++) {
+    uint64_t from = i % 2 ? random_number(2000000) : 0;
+
+    trace_write_random();
+    rig_read(&rig, from, i % 3 ? from + 1 + random_number(4000000) : UINT64_MAX);
+    for (size_t block = 0; block < rig.timeline.store.count; block++)
+      assert_true(rig.timeline.store.blocks[block].start_time <= rig.timeline.store.blocks[block].end_time);
+    for (size_t event = 0; event < rig.timeline.events.calls.count; event++)
+      assert_true(rig.timeline.events.calls.events[event].start <= rig.timeline.events.calls.events[event].end);
+    assert_true(rig.timeline.events.calls.count <= 100 && rig.timeline.events.waits.count <= 100);
+    rig_done(&rig);
+  }
+}
+
 /* ---- too many ---- */
 
 static void test_longest(void **state)
@@ -351,6 +415,7 @@ int main(void)
     cmocka_unit_test(test_calls),   cmocka_unit_test(test_stacks),      cmocka_unit_test(test_events),
     cmocka_unit_test(test_part),    cmocka_unit_test(test_part_start),  cmocka_unit_test(test_none),
     cmocka_unit_test(test_longest), cmocka_unit_test(test_store_waits), cmocka_unit_test(test_store_hostile),
+    cmocka_unit_test(test_random),
   };
 
   close(mkstemp(path));

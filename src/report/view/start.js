@@ -266,7 +266,8 @@ function listen() {
   /* Later, because a scroll bar that appears changes the size again. */
   new ResizeObserver(() => requestAnimationFrame(() => {
     layout();
-    redraw();
+    drawChart();
+    tellState();
   })).observe(scroll);
   isDark.addEventListener('change', () => {
     makePaint();
