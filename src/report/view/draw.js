@@ -213,7 +213,8 @@ function drawLane(lane, y, width, height) {
   pen.fillStyle = paint.text;
   pen.fillText(`${lane.isOpen ? '\u25be' : '\u25b8'} ${lane.name}`, 6, y + 14);
   pen.fillStyle = paint.dim;
-  const isTime = view.axis === TIME, length = isTime ? laneTimeText(lane) : unitText(lane.stream[AXES[view.axis]], view.axis);
+  const isTime = view.axis === TIME;
+  const length = isTime ? laneTimeText(lane) : unitText(lane.stream[AXES[view.axis]], view.axis);
   pen.fillText(length, 26 + (lane.name.length + 2) * 6.65, y + 14);
   if (isTime && lane.waits) drawActivity(pen, lane, view, width, y + HEAD - 4, 3);
   if (isTime && !lane.isSum && !lane.stream.time) return;
@@ -307,8 +308,8 @@ function drawChart() {
   view.milliseconds = performance.now() - began;
 }
 
-/* The largest lane as a whole, small, with a frame around what the chart shows. On the axis of time, when each of several
- * threads ran. */
+/* The largest lane as a whole, small, with a frame around what the chart shows. On the axis of time, it shows when each
+ * of several threads ran. */
 let small = null;
 
 function drawThreads(brush, part, width, height) {

@@ -122,7 +122,8 @@ function blockAt(x, y) {
     if (y < RULER || at < lane.top || at >= lane.top + laneHeight(lane)) continue;
     const slack = (view.to - view.from) / scroll.clientWidth;
     if (at < lane.top + HEAD) return {lane, head: true, signal: signalAt(lane, position, slack)};
-    const depth = Math.floor((at - lane.top - HEAD) / ROW), leaf = lane.isOpen ? leafAt(lane, depth, position, slack) : null;
+    const depth = Math.floor((at - lane.top - HEAD) / ROW);
+    const leaf = lane.isOpen ? leafAt(lane, depth, position, slack) : null;
     if (leaf) return leaf;
     const row = lane.isOpen ? lane.rows[depth] : null;
     if (!row) return null;
@@ -162,17 +163,18 @@ function blockTitle(block) {
   return callsOf(block.row, block.i) > 1 ? `mainly ${fn[F.NAME]}` : fn[F.NAME];
 }
 
+const blockPlace = (block) => block.row.events ? 'system call' : data.functions[block.row.fn[block.i]][F.MODULE];
+
 const tip = byId('tip');
 
 function tipParts(block) {
-  if (block.head) return [element('b', block.signal[E.TEXT]), element('div', `at ${moment(block.signal[E.START], 1)}`, 'dim')];
-  const fn = data.functions[block.row.fn[block.i]], table = element('table');
+  if (block.head) return signalParts(block.signal);
+  const table = element('table');
   for (const fact of blockFacts(block)) {
     const line = table.insertRow();
     for (const text of fact) line.insertCell().textContent = text;
   }
-  const under = block.row.events ? 'system call' : fn[F.MODULE];
-  return [element('b', blockTitle(block)), element('div', under, 'dim'), table];
+  return [element('b', blockTitle(block)), element('div', blockPlace(block), 'dim'), table];
 }
 
 function showTip(block, x, y) {
@@ -194,7 +196,7 @@ function showDetails() {
     return;
   }
   const fn = data.functions[block.row.fn[block.i]], unit = hasInstructions ? 'instructions' : 'branches';
-  const parts = [element('b', blockTitle(block)), element('span', block.row.events ? 'system call' : fn[F.MODULE], 'dim')];
+  const parts = [element('b', blockTitle(block)), element('span', blockPlace(block), 'dim')];
   for (const [name, value, more] of blockFacts(block))
     parts.push(element('span', `${name} ${value} ${more && `(${more})`}`.trim()));
   if (!fn) {

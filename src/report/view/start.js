@@ -159,6 +159,9 @@ function makeTitle() {
 
 let isTold = 0;
 
+const selectedName = (block) =>
+  block.row.events ? block.row.events[block.i][E.TEXT] : data.functions[block.row.fn[block.i]][F.NAME];
+
 /* About how many branches of the largest thread a part of the axis has. */
 function branchesIn(span) {
   if (view.axis !== TIME || !longLane) return span;
@@ -190,9 +193,7 @@ function tellState() {
     hit: search.at,
     detail: data.merge ? 'merged' : 'full',
     crash: deadLanes.length ? deadLanes[0].stream.end.in : '',
-    selected: view.selected ? (view.selected.row.events ? blockTitle(view.selected) :
-                                                          data.functions[view.selected.row.fn[view.selected.i]][F.NAME]) :
-                              ''
+    selected: view.selected ? selectedName(view.selected) : ''
   });
   clearTimeout(isTold);
   isTold = setTimeout(tellAddress, 250);

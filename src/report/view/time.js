@@ -115,7 +115,8 @@ function drawWaits(brush, lane, part, width, y, height) {
   let done = -1;
   for (const wait of lane.waits) {
     if (wait.end < part.from || wait.start > part.to) continue;
-    const left = Math.max(-2, (wait.start - part.from) * scale), right = Math.min(width + 2, (wait.end - part.from) * scale);
+    const left = Math.max(-2, (wait.start - part.from) * scale),
+          right = Math.min(width + 2, (wait.end - part.from) * scale);
     if (right < done + 1 || (wait.share < 0.02 && !wait.isHeld)) continue;
     brush.globalAlpha = wait.share;
     brush.fillStyle = wait.isHeld ? paint.held : paint.wait;
@@ -204,6 +205,10 @@ function signalAt(lane, position, slack) {
   return null;
 }
 
+function signalParts(signal) {
+  return [element('b', signal[E.TEXT]), element('div', `at ${moment(signal[E.START], 1)}`, 'dim')];
+}
+
 function waitFacts(all, waited) {
   return [
     ['running', duration(Math.max(0, all - waited)), percent(all - waited, all)],
@@ -223,7 +228,8 @@ function leafFacts(block) {
 /* A call's duration does not include the time that the thread waited for the recorder. */
 function timeFacts(block) {
   const {lane, row, i} = block, passed = row.end[TIME][i] - row.start[TIME][i];
-  if (lane.isSum) return [['time', duration(passed), percent(passed, lane.stream.time)], ['waiting', duration(row.waits[i]), '']];
+  if (lane.isSum)
+    return [['time', duration(passed), percent(passed, lane.stream.time)], ['waiting', duration(row.waits[i]), '']];
   if (!lane.stream.time) return [];
   const held = row.held ? row.held[i] : 0, all = Math.max(0, passed - held),
         waited = Math.min(all, row.waited ? row.waited[i] : 0), isMerged = callsOf(row, i) > 1;
