@@ -241,13 +241,16 @@ static int stamp_events(struct timeline *timeline, struct timeline_stream *strea
   r = stamp->has_used ? idle_take(timeline, stream, stamp, &now) : 0;
   if (r >= 0 && stamp->type == TRACE_STAMP_HELD)
     r = held_take(timeline, stream, stamp);
-  stream->is_in_call = stamp->type == TRACE_STAMP_CALL || (stream->is_in_call && stamp->type == TRACE_STAMP_TIME);
+  stream->is_in_call = stamp->type == TRACE_STAMP_CALL ||
+                       (stream->is_in_call && (stamp->type == TRACE_STAMP_TIME || stamp->type == TRACE_STAMP_HELD));
   if (stamp->type == TRACE_STAMP_CALL)
     stream->call_start = stamp->time;
   if (r < 0 || stream->is_past || !stream->is_within)
     return r;
   moment_cut(timeline, stream, &now);
   timeline_moment_reach(timeline, stream, &now);
+  if (stream->is_in_call) /* it is shown up to the end of the part: its own end comes later */
+    return 0;
   if (has_time_part(timeline) && timeline->options.time_to && stamp->time >= timeline->options.time_to)
     stream->is_past = true;
   return 0;

@@ -254,6 +254,21 @@ static void test_part_start(void **state)
   rig_done(&rig);
 }
 
+/* The part begins and ends while the thread is in a system call. */
+static void test_part_in_call(void **state)
+{
+  struct rig rig;
+
+  (void)state;
+  rig_make(&rig, true, 50000, 80000);
+  block_check(&rig, G, (uint64_t[]){50000, 80000, 30000, 0}, TIMELINE_BEGINS_BEFORE | TIMELINE_ENDS_BEHIND);
+  assert_int_equal(rig.timeline.events.calls.count, 1);
+  assert_int_equal(rig.timeline.events.calls.events[0].start, 50000);
+  assert_int_equal(rig.timeline.events.calls.events[0].end, 80000);
+  assert_int_equal(rig.timeline.events.calls.events[0].duration, 100000);
+  rig_done(&rig);
+}
+
 static void test_none(void **state)
 {
   struct rig rig;
@@ -412,10 +427,10 @@ static void test_store_hostile(void **state)
 int main(void)
 {
   const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_calls),   cmocka_unit_test(test_stacks),      cmocka_unit_test(test_events),
-    cmocka_unit_test(test_part),    cmocka_unit_test(test_part_start),  cmocka_unit_test(test_none),
-    cmocka_unit_test(test_longest), cmocka_unit_test(test_store_waits), cmocka_unit_test(test_store_hostile),
-    cmocka_unit_test(test_random),
+    cmocka_unit_test(test_calls),         cmocka_unit_test(test_stacks),     cmocka_unit_test(test_events),
+    cmocka_unit_test(test_part),          cmocka_unit_test(test_part_start), cmocka_unit_test(test_part_in_call),
+    cmocka_unit_test(test_none),          cmocka_unit_test(test_longest),    cmocka_unit_test(test_store_waits),
+    cmocka_unit_test(test_store_hostile), cmocka_unit_test(test_random),
   };
 
   close(mkstemp(path));
