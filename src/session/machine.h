@@ -15,8 +15,8 @@
 #include "session/machine_arguments.h"
 #include "symbol/symbol.h"
 
-#define TRACE_BUFFER 1024 /* branches on their way to the trace */
-#define TRACE_LAST 16     /* branches that are shown when a guest dies */
+#define TRACE_BUFFER 960 /* branches on their way to the trace */
+#define TRACE_LAST 16    /* branches that are shown when a guest dies */
 
 /* Why a run ended: the machine's own reasons, and those that only lbr knows. */
 enum machine_session_end {
@@ -46,12 +46,17 @@ struct machine_pages {
 struct machine_tap {
   struct machine_session *session;
   uint32_t stream;
+  const struct cpu *cpu;
+  uint16_t number;
+  uint32_t since;  /* branches since its last stamp that are in the trace */
+  uint64_t extra;  /* cpu->extra_cycles at its last branch: waiting adds to them, instructions do not */
+  uint64_t waited; /* nanoseconds so far */
 };
 
 struct machine_trace {
   struct lb_trace_writer *writer;
   struct machine_tap taps[MACHINE_CPUS];
-  uint32_t stream; /* stream of the branches in the buffer */
+  struct machine_tap *tap; /* processor of the branches in the buffer */
   size_t count;
   uint64_t total;
   int error;

@@ -12,9 +12,18 @@
 #include "session/machine.h"
 #include "session/new_file.h"
 #include "session/trace_meta.h"
+#include "trace/trace.h"
 
 #define PAGES_MAX (1u << 16)
 #define GUEST_PAGE UINT64_C(4096)
+
+/* A stamp takes about 7 bytes: after so many branches, that is 0.015 bits for each of them, and the first chunk of a
+ * stream, of 4096 branches, ends with a stamp. */
+#define STAMP_BRANCHES (4 * TRACE_BUFFER)
+
+/* A processor that stands for so many nanoseconds between two branches has waited: in HLT, say. The turns of the other
+ * processors take less. */
+#define WAIT_LEAST 100000u
 
 /* ---- pages ---- */
 
@@ -75,25 +84,73 @@ static int trace_flush(struct machine_trace *trace)
   }
   last_keep(trace);
   if (trace->error >= 0)
-    trace->error = lb_trace_writer_branches(trace->writer, trace->stream, trace->buffer, trace->count);
+    trace->error = lb_trace_writer_branches(trace->writer, trace->tap->stream, trace->buffer, trace->count);
+  trace->tap->since += (uint32_t)trace->count;
   trace->count = 0;
   return trace->error;
 }
 
+/* Puts a stamp after the branches of the buffer, which are those of this processor. Its CPU time is the time without
+ * what it has waited. */
+static void stamp_put(struct machine_tap *tap, unsigned type, uint64_t time)
+{
+  struct machine_trace *trace = &tap->session->trace;
+  const struct trace_stamp stamp = {.type = (uint8_t)type,
+                                    .has_cpu = true,
+                                    .cpu = tap->number,
+                                    .has_used = true,
+                                    .time = time,
+                                    .used = time - tap->waited};
+
+  if (trace_flush(trace) >= 0)
+    trace->error = trace_writer_stamp(trace->writer, tap->stream, &stamp);
+  tap->since = 0;
+}
+
+/* Puts stamps around a wait that has ended, if it was one. The instructions since then are too few to count. */
+static void wait_put(struct machine_tap *tap)
+{
+  uint64_t now = cpu_cycles(tap->cpu), waited = tap->cpu->extra_cycles - tap->extra;
+
+  tap->extra += waited;
+  if (waited < WAIT_LEAST)
+    return;
+  stamp_put(tap, TRACE_STAMP_TIME, now - waited);
+  tap->waited += waited;
+  stamp_put(tap, TRACE_STAMP_TIME, now);
+}
+
+/* The buffer has branches of one processor only. */
+static void tap_choose(struct machine_trace *trace, struct machine_tap *tap)
+{
+  if (trace->count)
+    trace_flush(trace);
+  trace->tap = tap;
+}
+
+static void trace_full(struct machine_trace *trace)
+{
+  struct machine_tap *tap = trace->tap;
+
+  if (trace_flush(trace) < 0)
+    machine_stop(tap->session->machine);
+  if (tap->since >= STAMP_BRANCHES)
+    stamp_put(tap, TRACE_STAMP_TIME, cpu_cycles(tap->cpu));
+}
+
 static void trace_take(void *data, const struct lb_branch *branch)
 {
-  const struct machine_tap *tap = data;
-  struct machine_session *session = tap->session;
-  struct machine_trace *trace = &session->trace;
+  struct machine_tap *tap = data;
+  struct machine_trace *trace = &tap->session->trace;
 
-  if (tap->stream != trace->stream) {
-    trace_flush(trace);
-    trace->stream = tap->stream;
-  }
+  if (tap != trace->tap)
+    tap_choose(trace, tap);
+  if (tap->cpu->extra_cycles != tap->extra)
+    wait_put(tap);
   trace->buffer[trace->count++] = *branch;
   trace->total++;
-  if (trace->count == TRACE_BUFFER && trace_flush(trace) < 0)
-    machine_stop(session->machine);
+  if (trace->count == TRACE_BUFFER)
+    trace_full(trace);
 }
 
 /* ---- the beginning ---- */
@@ -144,15 +201,17 @@ static int streams_put(struct machine_session *session)
     int r;
 
     snprintf(name, sizeof(name), "cpu %u", i);
-    tap->session = session;
+    machine_show(session->machine, i);
+    *tap = (struct machine_tap){.session = session, .cpu = machine_cpu(session->machine), .number = (uint16_t)i};
+    tap->extra = tap->cpu->extra_cycles;
     r = lb_trace_writer_stream(trace->writer, &(struct lb_trace_stream){.name = name}, &tap->stream);
     if (r < 0)
       return r;
-    machine_show(session->machine, i);
+    tap_choose(trace, tap);
+    stamp_put(tap, TRACE_STAMP_START, machine_time(session->machine));
     cpu_listen(machine_cpu(session->machine), trace_take, tap);
   }
   machine_show(session->machine, 0);
-  trace->stream = trace->taps[0].stream;
   return 0;
 }
 
@@ -167,6 +226,8 @@ int machine_trace_open(struct machine_session *session, const struct machine_fil
     return r;
   }
   r = trace_meta_put_all(trace->writer, "machine", "cpu", session->arguments->cpu->name, words);
+  if (r >= 0)
+    r = trace_meta_put(trace->writer, "clock", "guest");
   if (r >= 0)
     r = modules_put(trace->writer, kernel);
   if (r >= 0)
@@ -216,6 +277,21 @@ static int instructions_put(struct machine_session *session)
   return trace_meta_put(session->trace.writer, "instructions", count);
 }
 
+static void ends_put(struct machine_session *session)
+{
+  struct machine_trace *trace = &session->trace;
+
+  for (unsigned i = 0; i < machine_cpu_count(session->machine); i++) {
+    struct machine_tap *tap = &trace->taps[i];
+
+    if (!tap->session)
+      continue; /* the trace could not be begun */
+    tap_choose(trace, tap);
+    wait_put(tap);
+    stamp_put(tap, TRACE_STAMP_END, cpu_cycles(tap->cpu));
+  }
+}
+
 int machine_trace_close(struct machine_session *session)
 {
   struct machine_trace *trace = &session->trace;
@@ -223,7 +299,7 @@ int machine_trace_close(struct machine_session *session)
 
   if (!trace->writer)
     return 0;
-  trace_flush(trace);
+  ends_put(session);
   if (trace->error >= 0)
     trace->error = code_put(session);
   if (trace->error >= 0)
