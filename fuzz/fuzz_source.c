@@ -12,6 +12,7 @@
 #include "source/bts.h"
 #include "source/perf.h"
 #include "source/pt.h"
+#include "trace/trace.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -34,7 +35,10 @@ static size_t memory_read(void *context, uint32_t process, uint64_t address, voi
 
 /* ---- the sink ---- */
 
+enum { STREAMS_SEEN = 64 };
+
 static uint32_t streams;
+static uint64_t times[STREAMS_SEEN]; /* of their last stamps */
 
 static int sink_module(void *context, const struct lb_trace_module *module)
 {
@@ -58,6 +62,8 @@ static int sink_stream(void *context, const struct lb_trace_stream *stream, uint
   if (strlen(stream->name) > 16)
     abort();
   *ret_number = streams++;
+  if (*ret_number < STREAMS_SEEN)
+    times[*ret_number] = 0;
   return 0;
 }
 
@@ -80,7 +86,19 @@ static int sink_gap(void *context, const struct lb_trace_gap *gap)
   return 0;
 }
 
-static const struct source_sink sink = {NULL, sink_module, sink_code, sink_stream, sink_branches, sink_gap, NULL};
+/* Times never go back in a stream. */
+static int sink_stamp(void *context, uint32_t stream, const struct trace_stamp *stamp)
+{
+  (void)context;
+  if (stream >= streams || stamp->type >= TRACE_STAMP_TYPES || (stream < STREAMS_SEEN && stamp->time < times[stream]))
+    abort();
+  if (stream < STREAMS_SEEN)
+    times[stream] = stamp->time;
+  return 0;
+}
+
+static const struct source_sink sink = {NULL,          sink_module, sink_code, sink_stream,
+                                        sink_branches, sink_gap,    NULL,      sink_stamp};
 
 /* ---- the three ---- */
 

@@ -12,6 +12,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/base.h"
@@ -90,6 +91,28 @@ static int sink_describe(void *data, uint32_t stream, const char *key, const cha
   struct recording *recording = data;
 
   return recording->is_full ? 0 : recording->trace.describe(recording->trace.data, stream, key, value);
+}
+
+static int sink_stamp(void *data, uint32_t stream, const struct trace_stamp *stamp)
+{
+  struct recording *recording = data;
+
+  return recording->is_full ? 0 : recording->trace.stamp(recording->trace.data, stream, stamp);
+}
+
+/* The meta `clock`, as of the process recorder. */
+static void clock_note(struct lb_trace_writer *writer, const struct source *source)
+{
+  struct timespec monotonic, real;
+  uint64_t passed, wall;
+  char value[96];
+
+  if (clock_gettime(CLOCK_MONOTONIC, &monotonic) || clock_gettime(CLOCK_REALTIME, &real))
+    return;
+  passed = (uint64_t)monotonic.tv_sec * 1000000000 + (uint64_t)monotonic.tv_nsec - source_clock(source);
+  wall = (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec;
+  snprintf(value, sizeof(value), "system monotonic %" PRIu64 " realtime %" PRIu64, source_clock(source), wall - passed);
+  lb_trace_writer_meta(writer, &(struct lb_trace_meta){"clock", value});
 }
 
 /* ---- messages at the end ---- */
@@ -192,8 +215,8 @@ static void trace_drop(const struct record_source_options *options, struct lb_tr
 int record_source_run(const struct record_source_options *options, struct lb_trace_writer *writer, int *ret_status)
 {
   struct recording recording = {.options = options, .writer = writer, .trace = source_sink_trace(writer)};
-  const struct source_sink sink = {&recording,    sink_module, sink_code,    sink_stream,
-                                   sink_branches, sink_gap,    sink_describe};
+  const struct source_sink sink = {&recording,    sink_module, sink_code,     sink_stream,
+                                   sink_branches, sink_gap,    sink_describe, sink_stamp};
   struct source_problem problem;
   struct source *source;
   struct source_state state;
@@ -208,6 +231,7 @@ int record_source_run(const struct record_source_options *options, struct lb_tra
     trace_drop(options, writer);
     return source_choice_complain(options->program[0], r, &problem);
   }
+  clock_note(writer, source);
   if (source_sampling(source))
     lb_trace_writer_meta(writer, &(struct lb_trace_meta){"sampling", source_sampling(source)});
   relay_to((int)source_state(source)->process, true);

@@ -284,7 +284,7 @@ void run_keep_free(struct run_keep *keep)
 
 struct source_sink run_keep_sink(struct run_keep *keep)
 {
-  return (struct source_sink){keep, keep_module, keep_code, keep_stream, keep_branches, keep_gap, keep_describe};
+  return (struct source_sink){keep, keep_module, keep_code, keep_stream, keep_branches, keep_gap, keep_describe, NULL};
 }
 
 const struct analysis_places *run_keep_places(const struct run_keep *keep)

@@ -68,25 +68,55 @@ static int aux_take(struct perf_session *session, const struct perf_item *item, 
   }
   while (r >= 0 && tasks_exec_take(session->tasks, thread)) /* it was not seen in the branches */
     ;
-  return r;
+  return r < 0 ? r : tasks_time(session->tasks, thread, record->time, record->cpu);
 }
 
 /* ---- all records ---- */
+
+/* The time of a record about a thread. */
+static int time_take(struct perf_session *session, uint32_t process, uint32_t number, const struct perf_record *record)
+{
+  struct task_thread *thread = tasks_thread(session->tasks, process, number);
+
+  return thread ? tasks_time(session->tasks, thread, record->time, record->cpu) : 0;
+}
 
 static int comm_take(struct perf_session *session, const struct perf_record *record)
 {
   bool is_late = session->kind == SOURCE_BTS || session->kind == SOURCE_PT;
   int (*exec)(struct tasks *, uint32_t, uint32_t, const char *) = is_late ? tasks_exec_later : tasks_exec;
+  struct task_thread *thread;
+  int r = (record->comm.is_exec ? exec : tasks_name)(session->tasks, record->comm.process, record->comm.thread,
+                                                     record->comm.name);
 
-  return (record->comm.is_exec ? exec : tasks_name)(session->tasks, record->comm.process, record->comm.thread,
-                                                    record->comm.name);
+  if (r < 0 || !record->comm.is_exec)
+    return r;
+  thread = tasks_thread(session->tasks, record->comm.process, record->comm.thread);
+  if (!thread || thread->has_stream) /* branches from before are still to come */
+    return 0;
+  return tasks_time(session->tasks, thread, record->time, record->cpu);
 }
 
+/* All branches of a sample have its time: they were taken just before it. */
 static int sample_take(struct perf_session *session, const struct perf_record *record)
 {
   struct task_thread *thread = tasks_thread(session->tasks, record->process, record->thread);
+  int r;
 
-  return thread ? perf_feed_stack(session, thread, &record->sample.stack) : 0;
+  if (!thread || !record->sample.stack.count)
+    return 0;
+  r = tasks_time(session->tasks, thread, record->time, record->cpu);
+  if (r >= 0)
+    r = perf_feed_stack(session, thread, &record->sample.stack);
+  return r < 0 ? r : tasks_time(session->tasks, thread, record->time, record->cpu);
+}
+
+static int fork_take(struct perf_session *session, const struct perf_record *record)
+{
+  int r = tasks_fork(session->tasks, record->task.process, record->task.thread, record->task.parent,
+                     record->task.parent_thread);
+
+  return r < 0 ? r : time_take(session, record->task.process, record->task.thread, record);
 }
 
 static int map_take(struct perf_session *session, const struct perf_record *record)
@@ -101,6 +131,8 @@ static int exit_take(struct perf_session *session, const struct perf_record *rec
   struct task_thread *thread = tasks_thread(session->tasks, record->task.process, record->task.thread);
   int r = thread ? flow_end(session->tasks, thread) : 0;
 
+  if (thread && thread->has_stream && r >= 0)
+    r = tasks_time_end(session->tasks, thread, record->time, record->cpu);
   return r < 0 ? r : tasks_exit(session->tasks, record->task.process, record->task.thread);
 }
 
@@ -119,14 +151,15 @@ int perf_feed(void *data, const struct perf_item *item)
   case PERF_COMM:
     return comm_take(session, &record);
   case PERF_FORK:
-    return tasks_fork(session->tasks, record.task.process, record.task.thread, record.task.parent,
-                      record.task.parent_thread);
+    return fork_take(session, &record);
   case PERF_EXIT:
     return exit_take(session, &record);
   case PERF_LOST:
     return tasks_gap(session->tasks, NULL, LB_TRACE_LOST, 0);
   case PERF_AUX:
     return aux_take(session, item, &record);
+  case PERF_START:
+    return time_take(session, record.start.process, record.start.thread, &record);
   default:
     return 0;
   }

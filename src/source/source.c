@@ -46,10 +46,15 @@ static int trace_describe(void *data, uint32_t stream, const char *key, const ch
   return trace_writer_describe(data, stream, key, value);
 }
 
+static int trace_stamp(void *data, uint32_t stream, const struct trace_stamp *stamp)
+{
+  return trace_writer_stamp(data, stream, stamp);
+}
+
 struct source_sink source_sink_trace(struct lb_trace_writer *writer)
 {
-  return (struct source_sink){writer,         trace_module, trace_code,    trace_stream,
-                              trace_branches, trace_gap,    trace_describe};
+  return (struct source_sink){writer,         trace_module, trace_code,     trace_stream,
+                              trace_branches, trace_gap,    trace_describe, trace_stamp};
 }
 
 /* ---- a recording ---- */
@@ -112,8 +117,11 @@ int source_start(const struct source_kernel *kernel, const struct source_options
   source->options = *options;
   source->functions = options->kind == SOURCE_BLOCK_STEP ? &source_step_functions : &source_perf_functions;
   r = tasks_new(sink, memory_read, (void *)(uintptr_t)kernel, &source->tasks);
-  if (r >= 0)
+  source->start = kernel->clock(kernel->data);
+  if (r >= 0) {
     tasks_titles(source->tasks, title_read, (void *)(uintptr_t)kernel);
+    tasks_clock(source->tasks, source->start);
+  }
   if (r < 0) {
     r = problem_memory(ret_problem);
   } else {
@@ -220,6 +228,11 @@ bool source_death_next(struct source *source, struct source_death *ret_death)
   if (source->death_taken == source->death_count)
     source->death_taken = source->death_count = 0;
   return true;
+}
+
+uint64_t source_clock(const struct source *source)
+{
+  return source->start;
 }
 
 const char *source_sampling(const struct source *source)

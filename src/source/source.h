@@ -42,6 +42,8 @@ enum source_kind source_choose(const struct hardware_host *host);
 
 /* ---- where branches go ---- */
 
+struct trace_stamp; /* trace/trace.h */
+
 /* The functions and their return values are those of a trace writer. */
 struct source_sink {
   void *data;
@@ -52,6 +54,8 @@ struct source_sink {
   int (*gap)(void *data, const struct lb_trace_gap *gap);
   /* trace_writer_describe: title and name of a stream. NULL: not wanted. */
   int (*describe)(void *data, uint32_t stream, const char *key, const char *value);
+  /* trace_writer_stamp: when a thread was at this place. NULL: not wanted. */
+  int (*stamp)(void *data, uint32_t stream, const struct trace_stamp *stamp);
 };
 
 /* A sink that is a trace's writer. */
@@ -127,6 +131,9 @@ void source_free(struct source *source); /* takes NULL; releases the program */
 
 /* The value of a trace's meta `sampling`; NULL: the source does not sample. Valid as long as the source. */
 const char *source_sampling(const struct source *source);
+
+/* The moment of CLOCK_MONOTONIC, in nanoseconds, since which the times of stamps are counted. */
+uint64_t source_clock(const struct source *source);
 
 /* Was this build made with libipt? */
 bool source_has_pt(void);

@@ -33,6 +33,7 @@ struct source {
   struct source_state state;
   struct source_death deaths[SOURCE_DEATHS_MAX];
   size_t death_count, death_taken;
+  uint64_t start;         /* of the recording */
   uint64_t titles_looked; /* when */
   void *data;             /* the kind's own */
 };

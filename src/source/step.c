@@ -164,8 +164,12 @@ static void exit_event(struct source *source, struct tracee *tracee)
   unsigned long status;
   char name[17];
 
+  struct task_thread *thread = tracee_thread(source, tracee);
+
   if (ptrace(PTRACE_GETREGS, tracee->id, NULL, &registers) == 0)
     tracee_settle(source, tracee, registers.rip);
+  if (thread && thread->has_stream)
+    tasks_time_end(source->tasks, thread, source->kernel->clock(source->kernel->data), TASKS_NO_CPU);
   tasks_title_look(source->tasks, tracee->process);
   step_maps_name(source, (uint32_t)tracee->id, name);
   if (*name)
@@ -200,6 +204,34 @@ static void tracee_stop(struct source *source, struct tracee *tracee, int status
     signal_take(source, tracee, signal);
 }
 
+/* A thread that was away for longer has waited in the kernel. */
+#define AWAY_NANOSECONDS 1000000u
+#define STOPS_MOST 256u /* between two stamps */
+
+static void tracee_time(struct source *source, const struct tracee *tracee, uint64_t time)
+{
+  struct task_thread *thread = tracee->has_begun ? tracee_thread(source, tracee) : NULL;
+
+  if (thread)
+    tasks_time(source->tasks, thread, time, TASKS_NO_CPU);
+}
+
+/* Takes a stop with stamps around what it says: when the thread stopped before, and now. */
+static void stop_take(struct source *source, struct tracee *tracee, int status)
+{
+  uint64_t now = source->kernel->clock(source->kernel->data);
+  bool is_due = ++tracee->stops >= STOPS_MOST || now - tracee->stopped >= AWAY_NANOSECONDS;
+
+  if (is_due && tracee->stopped)
+    tracee_time(source, tracee, tracee->stopped);
+  tracee_stop(source, tracee, status);
+  if (is_due && status >> 16 != PTRACE_EVENT_EXIT) {
+    tracee_time(source, tracee, now);
+    tracee->stops = 0;
+  }
+  tracee->stopped = now;
+}
+
 static void step_waited(struct source *source, int id, int status)
 {
   struct tracee *tracee = tracee_get(source, id);
@@ -208,7 +240,7 @@ static void step_waited(struct source *source, int id, int status)
     return;
   tasks_live_again(source->tasks);
   if (WIFSTOPPED(status)) {
-    tracee_stop(source, tracee, status);
+    stop_take(source, tracee, status);
     return;
   }
   tasks_exit(source->tasks, tracee->process, (uint32_t)id);

@@ -25,6 +25,8 @@ struct tracee {
   uint64_t call;  /* where it continues after the system call of the last step; 0: there was none */
   int signal, code;
   uint64_t address;
+  uint64_t stopped; /* when it stopped last */
+  unsigned stops;   /* since its last stamp */
 };
 
 struct step_source {

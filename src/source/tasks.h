@@ -41,6 +41,9 @@ struct task_thread {
   uint32_t stream;
   struct lb_branch *batch; /* NULL: none yet */
   size_t count;
+  bool has_time; /* it was seen at `time`, since the start of the recording, on `cpu` */
+  uint64_t time;
+  uint32_t cpu;
   /* Its position, for flow.c. */
   bool is_at;     /* in user mode, from `at` on */
   bool is_out;    /* in the kernel, which it entered from `from` */
@@ -113,6 +116,16 @@ int tasks_branch(struct tasks *tasks, struct task_thread *thread, uint64_t from,
 
 /* Branches are missing: of one thread, or of all (NULL). */
 int tasks_gap(struct tasks *tasks, struct task_thread *thread, enum lb_trace_gap_reason reason, uint64_t count);
+
+#define TASKS_NO_CPU UINT32_MAX
+
+/* A thread was here, after its last branch, at this time, in nanoseconds of CLOCK_MONOTONIC; on this processor, or
+ * TASKS_NO_CPU. Or it ends then. Before its first branch, the last such time is when it begins. */
+int tasks_time(struct tasks *tasks, struct task_thread *thread, uint64_t time, uint32_t cpu);
+int tasks_time_end(struct tasks *tasks, struct task_thread *thread, uint64_t time, uint32_t cpu);
+
+/* Times in the trace begin with this one. Call it before the first. */
+void tasks_clock(struct tasks *tasks, uint64_t start);
 
 /* Passes the buffered branches to the sink. Returns 0 or negative. */
 int tasks_flush(struct tasks *tasks);

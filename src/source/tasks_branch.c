@@ -26,7 +26,7 @@ static int thread_open(struct tasks *tasks, struct task_thread *thread)
   tasks->counts.threads++;
   tasks->counts.processes += !thread->process->is_counted;
   thread->process->is_counted = true;
-  return 0;
+  return tasks_time_open(tasks, thread);
 }
 
 int task_thread_flush(struct tasks *tasks, struct task_thread *thread)

@@ -85,6 +85,7 @@ struct tasks {
   tasks_title_read *title_read; /* NULL: titles are not read */
   void *title_data;
   struct id_table titles; /* struct task_title, by process */
+  uint64_t start;         /* of the recording: tasks_clock */
   struct task_signal *signals;
   size_t signal_count, signal_capacity;
 };
@@ -115,6 +116,9 @@ void task_code_clear(struct task_process *process);
 /* Puts the title of its process into a thread's stream (tasks_title.c). Returns 0 or negative. */
 int tasks_title_put(struct tasks *tasks, const struct task_thread *thread);
 void tasks_title_forget(struct tasks *tasks, uint32_t process);
+
+/* A thread has got a stream: says when it began, if that is known (tasks_time.c). Returns 0 or negative. */
+int tasks_time_open(struct tasks *tasks, struct task_thread *thread);
 
 /* A thread is gone: forgets its signals (tasks_signal.c). */
 void tasks_signals_forget(struct tasks *tasks, uint32_t thread);

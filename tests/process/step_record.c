@@ -29,6 +29,7 @@ int main(int argc, char **argv)
   struct lb_trace_writer *writer;
   struct source_sink sink;
   struct source *source;
+  char clock[64];
   int r, status;
 
   if (argc > 1 && strcmp(argv[1], "record") != 0)
@@ -43,6 +44,8 @@ int main(int argc, char **argv)
   r = source_start(source_kernel_real(), &options, argv[6], argv + 6, environ, &sink, &source, &problem);
   if (r < 0)
     return fail(argv[6], problem.text, 125);
+  snprintf(clock, sizeof(clock), "system monotonic %llu", (unsigned long long)source_clock(source));
+  lb_trace_writer_meta(writer, &(struct lb_trace_meta){"clock", clock});
   while (r >= 0 && !source_state(source)->is_over)
     r = source_step(source, 50);
   if (r >= 0)

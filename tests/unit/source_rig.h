@@ -15,6 +15,7 @@
 #include "source/flow.h"
 #include "source/perf.h"
 #include "source_fake.h"
+#include "trace/trace.h"
 
 /* The code of the made-up program, in no file: at 0x10000
  *   10000 xor eax,eax    10002 jz 10008    10004 syscall    10006 jmp 10000    10008 call 10010    1000d ret
@@ -97,7 +98,23 @@ static inline int log_gap(void *data, const struct lb_trace_gap *gap)
 
 static inline struct source_sink log_sink(struct log *log)
 {
-  return (struct source_sink){log, log_module, log_code, log_stream, log_branches, log_gap, NULL};
+  return (struct source_sink){log, log_module, log_code, log_stream, log_branches, log_gap, NULL, NULL};
+}
+
+static inline int log_stamp(void *data, uint32_t stream, const struct trace_stamp *stamp)
+{
+  log_add(data, "%u %s %llu", stream, trace_stamp_name(stamp->type), (unsigned long long)stamp->time);
+  log_add(data, stamp->has_cpu ? " cpu %u\n" : "\n", stamp->cpu);
+  return 0;
+}
+
+/* The same with the times of threads. */
+static inline struct source_sink log_sink_timed(struct log *log)
+{
+  struct source_sink sink = log_sink(log);
+
+  sink.stamp = log_stamp;
+  return sink;
 }
 
 static char *const words[] = {(char *)(uintptr_t) "program", NULL};

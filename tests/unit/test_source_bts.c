@@ -76,6 +76,49 @@ static void test_bts(void **state)
   fake_done(&fake);
 }
 
+static bool times_produce(struct fake *fake)
+{
+  static const uint64_t pairs[][2] = {{CODE + 6, CODE}, {CODE + 6, CODE}};
+
+  fake->now = 1099;
+  fake_comm(fake, 0, FAKE_PROCESS, FAKE_PROCESS, "program", true);
+  fake->now = 4999;
+  bts_put(fake, pairs, 2, 0);
+  fake->now = 6999;
+  bts_put(fake, pairs, 1, 0);
+  fake->now = 7999;
+  fake_task(fake, 2, PERF_RECORD_EXIT, FAKE_PROCESS, FAKE_PROCESS, FAKE_PROCESS, FAKE_PROCESS);
+  return false;
+}
+
+/* The records of AUX data have the time at which it ends, and so on; the recording starts at 1000. */
+static void test_bts_times(void **state)
+{
+  const struct source_options options = {.kind = SOURCE_BTS, .aux_size = 1u << 16};
+  struct log log = {0};
+  struct source_sink sink = log_sink_timed(&log);
+  struct fake fake;
+
+  (void)state;
+  fake_init(&fake);
+  fake.produce = times_produce;
+  fake.memory = code_memory;
+  fake.pmu = "/sys/bus/event_source/devices/intel_bts/type";
+  record(&fake, &options, &sink, NULL, NULL);
+  assert_string_equal(log.text, "code 0 10000\n"
+                                "stream 0 space 0 process 1000 thread 1000 program\n"
+                                "0 start 100 cpu 0\n"
+                                "0 10006 10000 jmp\n"
+                                "0 10004 10006 syscall\n"
+                                "0 10006 10000 jmp\n"
+                                "0 time 4000 cpu 0\n"
+                                "0 10004 10006 syscall\n"
+                                "0 10006 10000 jmp\n"
+                                "0 time 6000 cpu 0\n"
+                                "0 end 7000 cpu 2\n");
+  fake_done(&fake);
+}
+
 /* A full AUX area: the kernel switches the event off, and it stays so until it is told. */
 static bool full_produce(struct fake *fake)
 {
@@ -254,5 +297,5 @@ static void test_bts_liar(void **state)
   fake_done(&fake);
 }
 
-PART(cmocka_unit_test(test_bts), cmocka_unit_test(test_bts_threads), cmocka_unit_test(test_bts_turns),
-     cmocka_unit_test(test_bts_full), cmocka_unit_test(test_bts_liar));
+PART(cmocka_unit_test(test_bts), cmocka_unit_test(test_bts_times), cmocka_unit_test(test_bts_threads),
+     cmocka_unit_test(test_bts_turns), cmocka_unit_test(test_bts_full), cmocka_unit_test(test_bts_liar));

@@ -81,6 +81,56 @@ static void test_lbr(void **state)
   fake_done(&fake);
 }
 
+static bool times_produce(struct fake *fake)
+{
+  const struct perf_branch_entry branches[] = {{.from = CODE + 8, .to = CODE + 16}, {.from = CODE + 2, .to = CODE + 8}};
+
+  fake_comm(fake, 0, FAKE_PROCESS, FAKE_PROCESS, "program", true);
+  fake->now = 1999;
+  stack_put(fake, FAKE_PROCESS, branches, 2);
+  fake->now = 2499;
+  fake_task(fake, 2, PERF_RECORD_FORK, FAKE_PROCESS, FAKE_PROCESS + 1, FAKE_PROCESS, FAKE_PROCESS);
+  fake->now = 2999;
+  stack_put(fake, FAKE_PROCESS + 1, branches, 1);
+  fake->now = 3499;
+  stack_put(fake, FAKE_PROCESS, branches, 1);
+  fake->now = 3999;
+  fake_task(fake, 2, PERF_RECORD_EXIT, FAKE_PROCESS, FAKE_PROCESS + 1, FAKE_PROCESS, FAKE_PROCESS);
+  return false;
+}
+
+/* All branches of a sample have its time and processor; times are counted from the start, which is at 1000. */
+static void test_lbr_times(void **state)
+{
+  const struct source_options options = {.kind = SOURCE_LBR};
+  struct log log = {0};
+  struct source_sink sink = log_sink_timed(&log);
+  struct fake fake;
+
+  (void)state;
+  fake_init(&fake);
+  fake.now = 1000;
+  fake.produce = times_produce;
+  fake.memory = code_memory;
+  record(&fake, &options, &sink, NULL, NULL);
+  assert_string_equal(log.text, "code 0 10000\n"
+                                "stream 0 space 0 process 1000 thread 1000 program\n"
+                                "0 start 1000 cpu 1\n"
+                                "0 10002 10008 jcc\n"
+                                "0 10008 10010 call\n"
+                                "0 time 1000 cpu 1\n"
+                                "stream 1 space 0 process 1000 thread 1001 program\n"
+                                "1 start 2000 cpu 1\n"
+                                "1 10008 10010 call\n"
+                                "1 time 2000 cpu 1\n"
+                                "0 time 2500 cpu 1\n"
+                                "gap 0 sampled\n"
+                                "0 10008 10010 call\n"
+                                "0 time 2500 cpu 1\n"
+                                "1 end 3000 cpu 2\n");
+  fake_done(&fake);
+}
+
 /* A driver that takes only AMD's branch sampling; and kinds that perf cannot filter alone. */
 static void test_lbr_choices(void **state)
 {
@@ -219,5 +269,5 @@ static void test_names(void **state)
   assert_int_equal(source_choose(&host), SOURCE_SOFTWARE); /* BTS is there, but costs more */
 }
 
-PART(cmocka_unit_test(test_lbr), cmocka_unit_test(test_lbr_choices), cmocka_unit_test(test_lbr_trace),
-     cmocka_unit_test(test_problems), cmocka_unit_test(test_names));
+PART(cmocka_unit_test(test_lbr), cmocka_unit_test(test_lbr_times), cmocka_unit_test(test_lbr_choices),
+     cmocka_unit_test(test_lbr_trace), cmocka_unit_test(test_problems), cmocka_unit_test(test_names));

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""test_stamps.py LBR STAMPS TIMED: are the times, system calls and signals in a trace right? TIMED (tests/process/timed.c) tells
+"""test_stamps.py LBR STAMPS TIMED STEP: are the times, system calls and signals in a trace right? TIMED (tests/process/timed.c) tells
 when it slept and spun, by the system's clock, and how many calls and signals there were; STAMPS (tests/process/stamps.c) lists
-what the trace has."""
+what the trace has. STEP (tests/process/step_record.c) records in single steps."""
 import os
 import re
 import subprocess
@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 
-LBR, STAMPS, TIMED = (os.path.realpath(path) for path in sys.argv[1:4])
+LBR, STAMPS, TIMED, STEP = (os.path.realpath(path) for path in sys.argv[1:5])
 SLACK = 100_000  # ns between the clock of the trace and the program's
 failed = 0
 
@@ -144,8 +144,26 @@ def test_attach():
     verdict("attach: start and end", ends == ["start", "end"], ends)
 
 
+def test_steps():
+    """A program that is stepped by ptrace: each sleep is between two stamps, which are within what the program measured."""
+    run = subprocess.run([STEP, "record", "--quiet", "-o", "step.lbr", "--", TIMED, "plain", "2"], stdout=subprocess.PIPE,
+                         text=True, check=False)
+    stamps = stamps_of("step.lbr")
+    told = spans(run.stdout, "sleep")
+    found = [any(before <= a.time and b.time <= after and b.time - a.time >= 3_000_000 - SLACK
+                 for a, b in zip(stamps, stamps[1:])) for before, after in told]
+    verdict("steps: sleeps are where the program saw them", run.returncode == 0 and len(told) == 2 and all(found), told, found)
+    times = [float(time) for time in subprocess.run([LBR, "script", "-F", "time", "step.lbr"], stdout=subprocess.PIPE, text=True,
+                                                    check=True).stdout.split()]
+    passed = (stamps[-1].time - stamps[0].time) / 1e9
+    verdict("steps: lbr script has the times", times == sorted(times) and times[-1] - times[0] > passed * 0.9,
+            times[:2], times[-2:], passed)
+    ends = [stamp.type for stamp in stamps if stamp.type in ("start", "end")]
+    verdict("steps: start and end", ends == ["start", "end"], ends)
+
+
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
-    for test in (test_clocks, test_child, test_signals, test_threads, test_attach):
+    for test in (test_clocks, test_child, test_signals, test_threads, test_attach, test_steps):
         test()
 sys.exit(1 if failed else 0)
