@@ -113,7 +113,7 @@ static void wait_put(struct machine_tap *tap)
   uint64_t now = cpu_cycles(tap->cpu), waited = tap->cpu->extra_cycles - tap->extra;
 
   tap->extra += waited;
-  if (waited < WAIT_LEAST)
+  if (waited < WAIT_LEAST || (int64_t)waited < 0) /* a debugger may take the machine back */
     return;
   stamp_put(tap, TRACE_STAMP_TIME, now - waited);
   tap->waited += waited;
