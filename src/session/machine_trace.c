@@ -120,12 +120,14 @@ static void wait_put(struct machine_tap *tap)
   stamp_put(tap, TRACE_STAMP_TIME, now);
 }
 
-/* The buffer has branches of one processor only. */
+/* The buffer has branches of one processor only. If several take turns, it is seldom full. */
 static void tap_choose(struct machine_trace *trace, struct machine_tap *tap)
 {
   if (trace->count)
     trace_flush(trace);
   trace->tap = tap;
+  if (tap->since >= STAMP_BRANCHES)
+    stamp_put(tap, TRACE_STAMP_TIME, cpu_cycles(tap->cpu));
 }
 
 static void trace_full(struct machine_trace *trace)

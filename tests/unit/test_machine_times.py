@@ -34,11 +34,11 @@ def script(name, *options):
     return subprocess.run([LBR, "script", *options, name], stdout=subprocess.PIPE, text=True, check=True).stdout
 
 
-def marks_of(name):
-    """Times of the jumps to the next instruction, and of the branch after each of them."""
-    branches = [line.split() for line in script(name, "-F", "time,from,to,kind").split("\n") if line]
+def marks_of(name, thread=0):
+    """Times of the jumps to the next instruction."""
+    branches = [line.split() for line in script(name, "-F", "time,from,to,kind", "--thread", str(thread)).split("\n") if line]
     times = [float(words[0]) * 1e9 for words in branches]
-    verdict(f"{name}: times never go back", all(a <= b for a, b in zip(times, times[1:])))
+    verdict(f"{name}: times never go back in {thread}", all(a <= b for a, b in zip(times, times[1:])))
     return [time for time, words in zip(times, branches)
             if words[-1] == "jmp" and int(words[2], 16) == int(words[1], 16) + 2]
 
@@ -59,8 +59,14 @@ def test_marks():
 
 
 def test_processors():
-    """Each processor has a stream with a start and an end, and its number."""
-    machine("pair.lbr", "--flat", GUESTS + "/times.bin@0x7c00", "--serial", "none", "--cpus", "2")
+    """Two processors that take turns: each has a stream with a start and an end, and its number; turns.bin
+    (tests/machine/turns.S) has two readings of each."""
+    machine("pair.lbr", "--flat", GUESTS + "/turns.bin@0x7c00", "--serial", "pair.bin", "--cpus", "2")
+    measured = struct.unpack("<4Q", open("pair.bin", "rb").read())
+    for number in (0, 1):
+        marks, own = marks_of("pair.lbr", number), measured[2 * number:2 * number + 2]
+        wrong = [(mark, time) for mark, time in zip(marks, own) if abs(mark - time) > SLACK]
+        verdict(f"processor {number}: marks", len(marks) == 2 and not wrong, marks, own)
     events = [json.loads(line) for line in script("pair.lbr", "--events=only", "--json").split("\n") if line]
     ends = sorted((event["thread"], event["event"]) for event in events)
     verdict("start and end of both processors", ends == [(0, "end"), (0, "start"), (1, "end"), (1, "start")], ends)
