@@ -38,7 +38,7 @@ static void branch_put(const char *word, const char *line)
                {"jmp", LB_BRANCH_NEAR_REL_JMP},
                {"syscall", LB_BRANCH_SYSCALL}};
   struct lb_branch branch = {.from_cpl = 3, .to_cpl = 3};
-  unsigned stream, kind = 0;
+  unsigned stream = 0, kind = 0;
 
   while (kind < 4 && strcmp(kinds[kind].word, word) != 0)
     kind++;
@@ -58,7 +58,7 @@ static void enter_put(const char *line)
 {
   struct trace_stamp stamp = {.type = TRACE_STAMP_CALL};
   char path[256];
-  unsigned stream;
+  unsigned stream = 0;
   int at = 0, count = sscanf(line, "%*s %u %" SCNu64 " %u %255s%n", &stream, &stamp.time, &stamp.code, path, &at);
 
   check(count == 4 ? 0 : -1, line);
@@ -87,7 +87,7 @@ static bool stamp_put(const char *word, const char *line)
                {"held", TRACE_STAMP_HELD}};
   struct trace_stamp stamp = {0};
   int64_t values[2] = {-1, 0};
-  unsigned stream, type = 0;
+  unsigned stream = 0, type = 0;
 
   while (type < 5 && strcmp(types[type].word, word) != 0)
     type++;
