@@ -187,6 +187,13 @@ static void string_none(struct cpu *cpu, const struct insn *insn, enum string_op
     cpu->r[RDI] &= UINT32_MAX;
 }
 
+/* SDM vol. 2, REP: a fault in CMPS or SCAS finds the flags as they were before the instruction. On AMD's processors
+ * they are those of the last element (measured on a Zen 4). */
+ALWAYS_INLINE bool string_restores_flags(const struct cpu *cpu, enum string_operation operation)
+{
+  return (operation == STRING_CMPS || operation == STRING_SCAS) && system_is_intel(cpu);
+}
+
 ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct insn *insn, unsigned size,
                                                enum string_operation operation)
 {
@@ -195,14 +202,11 @@ ALWAYS_INLINE const struct insn *string_repeat(struct cpu *cpu, const struct ins
   uint64_t count = cpu->r[RCX] & insn->address_mask;
   int64_t start = cpu->budget_start;
   const struct cpu_lazy flags = cpu->lazy;
-  /* SDM vol. 2, REP: a fault in CMPS or SCAS finds the flags as they were before the instruction. On AMD's processors
-   * they are those of the last element (measured on a Zen 4). */
-  bool has_flags_back = (operation == STRING_CMPS || operation == STRING_SCAS) && system_is_intel(cpu);
 
   if (!count)
     string_none(cpu, insn, operation);
   while (count && left) {
-    if (has_flags_back)
+    if (string_restores_flags(cpu, operation))
       cpu->lazy = flags;
     unsigned done = string_some(cpu, insn, size, operation, count < left ? (unsigned)count : left);
 
