@@ -32,7 +32,7 @@ fi
 code protect in-place two-mappings by-kernel ahead loop replaced moved taken-away dropped trampolines boundary called few-phases
 death abort jump-to-data in-handler reported bad-return
 fault memory string bus registers illegal breakpoint privileged jump noncanonical float trap-flag
-process fork deep-forks
+process fork deep-forks wide-numbers
 signal nested resethand pending frame-mask realtime onstack restart-alarm suspend-blocked wait leave
 state frame flags alignment
 END

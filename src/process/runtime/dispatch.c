@@ -308,7 +308,7 @@ void dispatch_syscall(void)
   state->rip = step->to;
   state->registers[GPR_RCX] = step->to;
   state->registers[GPR_R11] = state->flags;
-  if (state->registers[GPR_RAX] == NR_RT_SIGRETURN) {
+  if ((uint32_t)state->registers[GPR_RAX] == NR_RT_SIGRETURN) {
     stamp_call(thread);
     signal_call_return(thread);
   }

@@ -225,7 +225,7 @@ static int64_t call_make(struct thread *thread, const struct call *call)
 bool syscall_make(struct thread *thread)
 {
   uint64_t *registers = thread->state->registers;
-  const struct call call = {registers[GPR_RAX],
+  const struct call call = {(uint32_t)registers[GPR_RAX], /* all that the kernel looks at */
                             {registers[GPR_RDI], registers[GPR_RSI], registers[GPR_RDX], registers[GPR_R10],
                              registers[GPR_R8], registers[GPR_R9]}};
   int64_t result = call_make(thread, &call);

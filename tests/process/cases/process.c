@@ -51,6 +51,19 @@ static int forked(void)
   return 0;
 }
 
+/* The kernel looks at the lower half of RAX only: fork, and execve in the child. */
+static int wide_numbers(void)
+{
+  const long upper = 0x5A5A5A5AL << 32;
+  char *arguments[] = {"echo", "by a wide number", NULL}, *none[] = {NULL};
+  long child = syscall(upper | SYS_fork);
+  if (!child) {
+    syscall(upper | SYS_execve, "/bin/echo", arguments, none);
+    _exit(1);
+  }
+  return say_end((pid_t)child);
+}
+
 static int many_forks(void)
 {
   int total = 0;
@@ -384,6 +397,7 @@ static int again(int argc, char **argv)
 
 static const struct test_case cases[] = {
   {"fork", forked},
+  {"wide-numbers", wide_numbers},
   {"many-forks", many_forks},
   {"deep-forks", deep_forks},
   {"vfork", vforked},
