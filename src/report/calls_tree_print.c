@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report/calls_page.h"
+#include "report/words.h"
 
 #define INDENT_MAX 60 /* levels; for deeper ones the level is printed as a number */
 #define INDENT_LEAST 4
@@ -150,16 +151,28 @@ static void print_left_out(const struct printing *printing)
 }
 
 /* Which calls are summed up, and why. */
+/* What is summed up. */
+static void print_least(const struct printing *printing, bool has_times)
+{
+  const struct calls_tree *tree = printing->tree;
+  enum calls_by by = tree->walk->options->by;
+  char buffer[WORDS_NUMBER_SIZE];
+
+  if (by >= CALLS_BY_TIME)
+    fprintf(printing->output->file, "Calls that %s less than %s are summed up, ",
+            by == CALLS_BY_TIME ? "took" : "ran for", words_duration(buffer, tree->threshold));
+  else
+    fprintf(printing->output->file, "Calls with fewer than %llu %s%s are summed up, ",
+            (unsigned long long)tree->threshold, by == CALLS_BY_BRANCHES ? "branches" : "instructions",
+            has_times ? " (and nanoseconds in system calls)" : "");
+}
+
 static void print_threshold(const struct printing *printing)
 {
-  static const char *const units[] = {"instructions", "branches", "nanoseconds", "nanoseconds of running"};
   const struct calls_walk *walk = printing->tree->walk;
-  bool has_times = calls_walk_has_times(walk), has_both = has_times && walk->options->by < CALLS_BY_TIME;
-  bool has_limit = walk->options->limit < TREE_LINES_MOST;
+  bool has_times = calls_walk_has_times(walk), has_limit = walk->options->limit < TREE_LINES_MOST;
 
-  fprintf(printing->output->file, "Calls with fewer than %llu %s%s are summed up, ",
-          (unsigned long long)printing->tree->threshold, units[walk->options->by],
-          has_both ? " (and nanoseconds in system calls)" : "");
+  print_least(printing, has_times);
   if (has_limit)
     fprintf(printing->output->file, "to fit in %llu lines:%s", (unsigned long long)walk->options->limit,
             has_times ? "\n--top shows more, " : " --top shows more, ");
