@@ -3,6 +3,7 @@
  * The functions whose exact counts differ most between two traces.
  */
 #include "report/diff_page.h"
+#include "report/diff_words.h"
 
 static void put_row(struct page *page, const struct diff_count_row *row)
 {
@@ -13,14 +14,7 @@ static void put_row(struct page *page, const struct diff_count_row *row)
   page_put_count(page, "branches_b", row->branches[1]);
   page_put_count(page, "entered_a", row->entered[0]);
   page_put_count(page, "entered_b", row->entered[1]);
-  if (page->is_json) {
-    page_put(page, "function", row->symbol);
-    page_put(page, "module", row->module);
-  } else if (row->symbol) {
-    page_put(page, "function", row->symbol);
-  } else {
-    page_putf(page, "function", "[%s]", row->module ? row->module : "no file");
-  }
+  diff_put_function(page, row->symbol, row->module);
   page_row_end(page);
 }
 

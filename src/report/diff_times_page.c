@@ -5,8 +5,9 @@
 #include <stdio.h>
 
 #include "report/diff_page.h"
+#include "report/diff_words.h"
+#include "report/syscalls_page.h"
 #include "report/words.h"
-#include "trace/trace.h"
 
 #define WIDTH 8 /* of a duration */
 
@@ -60,14 +61,7 @@ static void put_function(struct page *page, const struct diff_count_row *row)
   put_totals(page, row);
   words_put_number(page, "calls_a", row->calls[0], 10);
   words_put_number(page, "calls_b", row->calls[1], 10);
-  if (page->is_json) {
-    page_put(page, "function", row->symbol);
-    page_put(page, "module", row->module);
-  } else if (row->symbol) {
-    page_put(page, "function", row->symbol);
-  } else {
-    page_putf(page, "function", "[%s]", row->module ? row->module : "no file");
-  }
+  diff_put_function(page, row->symbol, row->module);
   page_row_end(page);
 }
 
@@ -87,16 +81,6 @@ static void put_functions(struct page *page, const struct diff_counts *functions
 
 /* ---- system calls ---- */
 
-static void put_name(struct page *page, uint32_t number)
-{
-  const struct trace_call_info *info = trace_call_info(number);
-
-  if (info)
-    page_put(page, "name", info->name);
-  else
-    page_putf(page, "name", "syscall_%u", number);
-}
-
 static void put_call(struct page *page, const struct diff_call_row *row)
 {
   const struct analysis_syscall_row *one = &row->sides[0], *other = &row->sides[1];
@@ -107,7 +91,7 @@ static void put_call(struct page *page, const struct diff_call_row *row)
   put_pair(page, "waiting_a", "waiting_b", one->waited, other->waited);
   words_put_number(page, "calls_a", one->calls, 10);
   words_put_number(page, "calls_b", other->calls, 10);
-  put_name(page, row->number);
+  syscalls_put_name(page, row->number);
   page_row_end(page);
 }
 

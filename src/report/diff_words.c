@@ -230,3 +230,15 @@ void diff_thread_text(char *text, size_t size, const struct diff_side *side, uin
   else
     snprintf(text, size, "thread %u", number);
 }
+
+void diff_put_function(struct page *page, const char *symbol, const char *module)
+{
+  if (page->is_json) {
+    page_put(page, "function", symbol);
+    page_put(page, "module", module);
+  } else if (symbol) {
+    page_put(page, "function", symbol);
+  } else {
+    page_putf(page, "function", "[%s]", module ? module : "no file");
+  }
+}

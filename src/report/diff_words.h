@@ -20,6 +20,9 @@ void diff_put_parting(struct page *page, const struct diff_side sides[2], const 
 void diff_parting_brief(char *text, size_t size, const struct diff_side sides[2],
                         const struct analysis_diff_branch *one, const struct analysis_diff_branch *other);
 
+/* Members of a row: the function, and in JSON its module. As text, a function without a name has that of its module. */
+void diff_put_function(struct page *page, const char *symbol, const char *module);
+
 /* "thread 3 (worker)" */
 void diff_thread_text(char *text, size_t size, const struct diff_side *side, uint32_t number);
 

@@ -32,7 +32,7 @@ static void put_share(struct page *page, uint64_t part, uint64_t whole)
     page_put(page, "share", text);
 }
 
-static void put_name(struct page *page, uint32_t number)
+void syscalls_put_name(struct page *page, uint32_t number)
 {
   const struct trace_call_info *info = trace_call_info(number);
 
@@ -54,7 +54,7 @@ static void put_row(struct page *page, const struct analysis_syscall_row *row, c
   put_seconds(page, "longest", row->longest);
   put_seconds(page, "longest_start", row->longest_start);
   page_put_number(page, "longest_thread", row->longest_stream);
-  put_name(page, row->number);
+  syscalls_put_name(page, row->number);
   page_row_end(page);
 }
 

@@ -7,6 +7,10 @@
 
 #include "analysis/analysis.h"
 #include "report/output.h"
+#include "report/page.h"
+
+/* The member "name" of a row: the name of a system call. */
+void syscalls_put_name(struct page *page, uint32_t number);
 
 /* At most `top` rows. */
 void syscalls_page_print(const char *file, const struct analysis_syscalls *syscalls, uint64_t top,

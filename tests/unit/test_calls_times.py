@@ -10,17 +10,10 @@ import subprocess
 import sys
 import tempfile
 
+from verdict import finish, verdict
+
 LBR, STAMP_TRACE, DURATIONS = (os.path.realpath(path) for path in sys.argv[1:4])
 SLACK = 100e-6  # seconds between the clock of the trace and the program's
-failed = 0
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:600] for line in why))
 
 
 def calls(*arguments):
@@ -259,4 +252,4 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for test in (test_hand, test_hand_summary, test_hand_shapes, test_hand_spans, test_hand_between, test_alike, test_without, test_durations):
         test()
-sys.exit(1 if failed else 0)
+finish()

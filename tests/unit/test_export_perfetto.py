@@ -13,12 +13,12 @@ import tempfile
 import time
 
 from perfetto_read import MONOTONIC, Trace
+from verdict import finish, verdict
 
 LBR, MAKE = (os.path.realpath(path) for path in sys.argv[1:3])
 REALTIME = 1
 SLACK = 100_000  # ns between the clock of a trace and the program's
 BASE = 1_000_000_000  # CLOCK_MONOTONIC of the traces of MAKE
-failed = 0
 
 # Loops call nothing, so that there are few slices. burn() tells its times from outside.
 PROGRAM = r"""
@@ -69,14 +69,6 @@ int main(void)
   return 0;
 }
 """
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:600] for line in why))
 
 
 def lbr(*arguments):
@@ -323,4 +315,4 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for test in (test_program, test_agree, test_known, test_hostile, test_late, test_bare):
         test()
-sys.exit(1 if failed else 0)
+finish()

@@ -12,19 +12,11 @@ import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from trace_make import CALL, RET, Trace  # noqa: E402
+from verdict import finish, verdict  # noqa: E402
 
 LBR, STAMPS, PACED = (os.path.realpath(path) for path in sys.argv[1:4])
 SLACK = 100_000  # ns between the clock of the trace and the program's, per call
 TIMES, DEPTH = 5, 10
-failed = 0
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:1000] for line in why))
 
 
 def lbr(*arguments):
@@ -227,4 +219,4 @@ with tempfile.TemporaryDirectory() as folder:
     test_options()
     missing = lbr("report", "--by", "latency", "--function", "nothing_like_it", short.trace)
     verdict("report: no such function", missing.returncode == 1 and "no call of 'nothing_like_it'" in missing.stderr, missing.stderr)
-sys.exit(1 if failed else 0)
+finish()

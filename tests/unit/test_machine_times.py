@@ -10,18 +10,11 @@ import subprocess
 import sys
 import tempfile
 
+from verdict import finish, verdict
+
 LBR, GUESTS = (os.path.realpath(path) for path in sys.argv[1:3])
 TICK = 1e9 / 1193182  # of the timer, in nanoseconds
 SLACK = 10000  # between two stamps, times are interpolated
-failed = 0
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:400] for line in why))
 
 
 def machine(name, *options):
@@ -78,4 +71,4 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     test_marks()
     test_processors()
-sys.exit(1 if failed else 0)
+finish()

@@ -6,24 +6,18 @@ number of requests that the clients made."""
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 
+from verdict import finish, verdict
+
 LBR, SOURCE = (os.path.realpath(path) for path in sys.argv[1:3])
 CLIENTS, REQUESTS, SAVE_EVERY = 2, 20000, 5000
 SAVES = CLIENTS * REQUESTS // 2 // SAVE_EVERY  # every second request is a change
 SECONDS = 100
-failed = 0
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:600] for line in why))
 
 
 def lbr(*words):
@@ -33,15 +27,22 @@ def lbr(*words):
 
 def wait_for(condition):
     end = time.monotonic() + SECONDS
-    while not condition() and time.monotonic() < end:
+    while time.monotonic() < end:
+        if condition():
+            return True
         time.sleep(0.01)
-    return condition()
+    return False
+
+
+def is_listening():
+    with socket.socket(socket.AF_UNIX) as probe:
+        return probe.connect_ex("socket") == 0
 
 
 def record():
     """Records the server until its clients are done."""
     server = subprocess.Popen([LBR, "record", "-q", "-o", "store.lbr", "./store", "serve", "socket"])
-    is_up = wait_for(lambda: os.path.exists("socket"))
+    is_up = wait_for(is_listening)
     load = subprocess.run(["./store", "load", "socket", str(REQUESTS)], stdout=subprocess.PIPE, text=True, check=False)
     server.send_signal(signal.SIGTERM)
     server.wait()
@@ -79,4 +80,4 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     main()
     os.chdir("/")
-sys.exit(1 if failed else 0)
+finish()

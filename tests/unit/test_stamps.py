@@ -10,17 +10,10 @@ import sys
 import tempfile
 import time
 
+from verdict import finish, verdict
+
 LBR, STAMPS, TIMED, STEP = (os.path.realpath(path) for path in sys.argv[1:5])
 SLACK = 100_000  # ns between the clock of the trace and the program's
-failed = 0
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:400] for line in why))
 
 
 class Stamp:
@@ -166,4 +159,4 @@ with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     for test in (test_clocks, test_child, test_signals, test_threads, test_attach, test_steps):
         test()
-sys.exit(1 if failed else 0)
+finish()

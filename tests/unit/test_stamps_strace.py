@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from verdict import finish, verdict
+
 LBR, CALLERS = (os.path.realpath(path) for path in sys.argv[1:3])
 # The address space and the processes are others; these calls have addresses or processes as results.
 ADDRESSES = {"brk", "mmap", "mremap", "shmat"}
@@ -27,15 +29,6 @@ VARYING = {("brk", 0), ("mmap", 0), ("mprotect", 0), ("munmap", 0), ("madvise", 
 # strace prints these in an order or form of its own, or fewer of their arguments.
 OTHER_FORM = {"clone", "clone3", "futex", "prctl", "rt_sigreturn", "exit", "exit_group", "ioctl", "mknod"}
 # The recorder does not let the kernel restart sequences of instructions (rseq), so the C library asks for it less often.
-failed = 0
-
-
-def verdict(name, is_good, *why):
-    global failed
-    print(("ok " if is_good else "FAIL ") + name, flush=True)
-    if not is_good:
-        failed += 1
-        print("\n".join("  | " + str(line)[:600] for line in why))
 
 
 class Call:
@@ -311,4 +304,4 @@ with tempfile.TemporaryDirectory() as top:
     compare("ls", ["ls", "-l", "/usr/include/linux"])
     if shutil.which("python3", path="/usr/bin:/bin"):
         compare("python", ["python3", "-S", "-c", "import os; os.listdir('/usr'); os.stat('/etc/passwd'); open('/nothing')"], 1)
-sys.exit(1 if failed else 0)
+finish()
