@@ -204,8 +204,8 @@ static void put_threads(const struct stat_page *stat, struct page *page)
   static const struct page_column plain[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
                                              {"system's", 9}, {"name", 16},     {"command", 0}, {NULL, 0}};
   static const struct page_column timed[] = {{"thread", 7},   {"branches", 14}, {"lost", 12},   {"process", 8},
-                                             {"system's", 9}, {"name", 16},     {"start", 9},   {"duration", 9},
-                                             {"running", 9},  {"waiting", 9},   {"command", 0}, {NULL, 0}};
+                                             {"system's", 9}, {"name", 15},     {"start", 8},   {"duration", 8},
+                                             {"running", 8},  {"waiting", 8},   {"command", 0}, {NULL, 0}};
   struct analysis_thread_time time;
   bool has_times = analysis_thread_times_sum(analysis_summary_times(stat->summary), LB_TRACE_ALL, &time);
   struct analysis_stream stream;
