@@ -153,8 +153,10 @@ void words_function(const struct analysis_hot_function *function, char *buffer, 
 {
   struct text text = {0};
 
-  if (function->symbol) {
-    snprintf(buffer, size, "%s  [%s]", function->symbol, function->module);
+  if (function->symbol) { /* modules that are no files, such as [jit], have brackets already */
+    const char *module = function->module ? function->module : "[in no module]";
+
+    snprintf(buffer, size, *module == '[' ? "%s  %s" : "%s  [%s]", function->symbol, module);
     return;
   }
   (void)analysis_extent_name(&text, function->module, function->start, function->source);
