@@ -197,7 +197,58 @@ let t = 0; for (let k = 0; k < 30000; k++) t += hottest(1000); console.log(t);
 """
 
 
+# 2000 calls of sum, 1000 of twice; it runs for long enough to be looked at.
+LLVM = """define i32 @sum(i32 %n) {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %s = phi i32 [ 0, %entry ], [ %t, %loop ]
+  %next = add i32 %i, 1
+  %q = mul i32 %i, %i
+  %t = add i32 %s, %q
+  %more = icmp slt i32 %next, %n
+  br i1 %more, label %loop, label %done
+done:
+  ret i32 %t
+}
+define i32 @twice(i32 %n) {
+  %a = call i32 @sum(i32 %n)
+  %b = call i32 @sum(i32 %n)
+  %c = add i32 %a, %b
+  ret i32 %c
+}
+define i32 @main() {
+entry:
+  br label %loop
+loop:
+  %i = phi i32 [ 0, %entry ], [ %next, %loop ]
+  %r = call i32 @twice(i32 100000)
+  %next = add i32 %i, 1
+  %more = icmp slt i32 %next, 1000
+  br i1 %more, label %loop, label %done
+done:
+  ret i32 0
+}
+"""
+
+
+def llvm():
+    """LLVM's compilers name their functions by GDB's JIT interface, and by nothing else."""
+    program = shutil.which("lli-19")
+    if not program:
+        print("skip LLVM: no lli-19")
+        return
+    with open("hot.ll", "w") as file:
+        file.write(LLVM)
+    for kind in "mcjit", "orc":
+        result = run(LBR, "record", "--quiet", "-o", "llvm.lbr", program, f"--jit-kind={kind}", "-O0", "hot.ll")
+        found = {row["symbol"]: row["calls"] for row in functions("llvm.lbr") if row["symbol"] in ("sum", "twice")}
+        verdict(f"LLVM, {kind}", result.returncode == 0 and found == {"sum": 2000, "twice": 1000}, found, result.stderr)
+
+
 def programs():
+    llvm()
     with open("hot.js", "w") as file:
         file.write(NODE)
     real("node", "hot.js", "node", "--perf-basic-prof", "hot.js")
