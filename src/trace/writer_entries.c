@@ -422,8 +422,9 @@ int entries_begin(struct lb_trace_writer *writer, struct writer_encoder *slot, u
   history_begin(&entries->history);
   entry_encoder_begin(&entries->encoder);
   entries->branches = 0;
-  entries->full = HISTORY_FIRST + chunk_size(stream) - ENTRY_MOST;
-  /* A part of a log, at whose end there is a stamp, is at most a quarter of a whole chunk. */
+  /* If there are stamps, a chunk ends at one: a part of a log, at whose end there is a stamp, is at most a quarter of a
+   * whole chunk. */
+  entries->full = HISTORY_FIRST + (writer->stamp_make ? CHUNK_ENTRIES_MAX : chunk_size(stream)) - ENTRY_MOST;
   entries->enough = HISTORY_FIRST + chunk_size(stream) / 4 * 3;
   entries->is_ended = false;
   entries->is_open = stream_is_open(writer, stream);
