@@ -126,8 +126,8 @@ def hostile():
 
 
 def attached():
-    """A process that was running before."""
-    with subprocess.Popen([PROGRAM, "map", "700"], stdout=subprocess.PIPE, text=True) as child:
+    """A process that was running before. lbr has attached to it before its first pause ends, even on a busy machine."""
+    with subprocess.Popen([PROGRAM, "map", "3000"], stdout=subprocess.PIPE, text=True) as child:
         time.sleep(0.3)
         result = run(LBR, "record", "--quiet", "-o", "t.lbr", "-p", str(child.pid))
         output, _ = child.communicate(timeout=PATIENCE)
