@@ -13,7 +13,7 @@
 /* NULL without memory. */
 struct calls_stream *calls_stream_get(struct calls_walk *walk, uint32_t number);
 
-/* Gives the newest of `count` open calls to the view, if it is wanted. */
+/* Calls view.enter for the innermost of the first `count` open calls, unless an option hides it. */
 int calls_node_show(struct calls_walk *walk, uint32_t number, struct calls_stream *stream, size_t count);
 
 /* Closes the newest open call. */
@@ -27,7 +27,8 @@ int calls_range_stamp(struct calls_walk *walk, const struct lb_trace_record *rec
 /* To be called after the last record, when system calls that have not returned were shown. */
 int calls_range_end(struct calls_walk *walk);
 
-/* A system call of the newest open call: counts its time, and gives it to the view, if it is wanted. */
+/* Adds the time of a system call to the innermost open call, which made it, and calls view.syscall unless an option
+ * hides it. */
 int calls_syscall_show(struct calls_walk *walk, struct calls_stream *stream, const struct analysis_syscall *call);
 
 /* A moment without the waiting that is counted in it and belongs to a time outside of the range. */

@@ -108,13 +108,6 @@ int analysis_syscalls_read(struct trace_input *input, uint32_t stream, struct an
     r = input_read(input, stream, clock);
   if (r < 0 && !input->has_failed)
     message("%s: %s", input->name, lb_strerror(r));
-  if (r >= 0 && !syscalls.count) {
-    bool has_times = analysis_clock_has_times(clock);
-
-    message("%s: the trace has no system calls%s", input->name,
-            has_times ? "" : "; record the program again with this version of lbr");
-    r = LB_E_NO_ENTRY;
-  }
   analysis_clock_free(clock);
   if (r < 0) {
     analysis_syscalls_done(&syscalls);

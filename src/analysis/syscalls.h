@@ -22,8 +22,8 @@ struct analysis_syscalls {
   struct analysis_syscall_row all;
 };
 
-/* Reads the trace, or one stream of it (LB_TRACE_ALL: all). Returns 0; or negative after a message, for example if the
- * trace has no system calls. */
+/* Reads the trace, or one stream of it (LB_TRACE_ALL: all). Returns 0, also if there are no system calls; or negative
+ * after a message. */
 int analysis_syscalls_read(struct trace_input *input, uint32_t stream, struct analysis_syscalls *ret_syscalls);
 void analysis_syscalls_done(struct analysis_syscalls *syscalls);
 

@@ -111,8 +111,12 @@ static int syscalls_run(const struct stat_arguments *arguments)
   r = trace_input_check_stream(&input, arguments->shared.stream);
   if (r >= 0)
     r = analysis_syscalls_read(&input, arguments->shared.stream, &syscalls);
-  if (r >= 0)
+  if (r >= 0 && !syscalls.count) {
+    cli_error("%s: there are no system calls in it; 'lbr record' of this version writes them", input.name);
+    r = LB_E_NO_ENTRY;
+  } else if (r >= 0) {
     syscalls_page_print(input.name, &syscalls, arguments->shared.top, &output, arguments->shared.is_json);
+  }
   analysis_syscalls_done(&syscalls);
   status = trace_input_close(&input);
   return r < 0 ? CLI_FAILURE : status;

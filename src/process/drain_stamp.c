@@ -112,12 +112,12 @@ static uint64_t argument_value(char letter, uint64_t value)
   case 'p':
     return value != 0;
   case 'u':
-  case 'x':
+  case 'h':
   case 'o':
     return (uint32_t)value;
   case 'I':
   case 'U':
-  case 'X':
+  case 'H':
     return value;
   default:
     return (uint64_t)(int64_t)(int32_t)value;

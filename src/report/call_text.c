@@ -112,10 +112,10 @@ static void put_argument(struct call_printer *printer, char letter, uint64_t val
   case 'U':
     call_put(printer, "%llu", (unsigned long long)value);
     break;
-  case 'x':
+  case 'h':
     call_put(printer, "%#x", (unsigned)(uint32_t)value);
     break;
-  case 'X':
+  case 'H':
     call_put(printer, "%#llx", (unsigned long long)value);
     break;
   case 'o':

@@ -150,8 +150,7 @@ static void print_left_out(const struct printing *printing)
       (unsigned long long)tree->left_cost.branches);
 }
 
-/* Which calls are summed up, and why. */
-/* What is summed up. */
+/* Prints the limit below which calls are summed up. */
 static void print_least(const struct printing *printing, bool has_times)
 {
   const struct calls_tree *tree = printing->tree;
@@ -167,6 +166,7 @@ static void print_least(const struct printing *printing, bool has_times)
             has_times ? " (and nanoseconds in system calls)" : "");
 }
 
+/* Explains why calls are summed up, and how to see them. */
 static void print_threshold(const struct printing *printing)
 {
   const struct calls_walk *walk = printing->tree->walk;

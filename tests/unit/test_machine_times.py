@@ -51,6 +51,16 @@ def test_marks():
             script("2.lbr", "-F", "time,cpu,from,to", "--events"))
 
 
+def test_readers():
+    """A guest has times and no system calls of Linux."""
+    run = subprocess.run([LBR, "diff", "--by", "time", "--json", "1.lbr", "2.lbr"], stdout=subprocess.PIPE, text=True, check=False)
+    times = json.loads(run.stdout).get("times", {})
+    verdict("diff --by time: functions, and no system calls", run.returncode == 0 and times.get("functions") and
+            times.get("syscalls") == [], run.returncode, run.stdout)
+    run = subprocess.run([LBR, "stat", "--syscalls", "1.lbr"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
+    verdict("stat --syscalls says so", run.returncode == 1 and not run.stdout and "no system calls" in run.stderr, run)
+
+
 def test_processors():
     """Two processors that take turns: each has a stream with a start and an end, and its number; turns.bin
     (tests/machine/turns.S) has two readings of each."""
@@ -70,5 +80,6 @@ def test_processors():
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     test_marks()
+    test_readers()
     test_processors()
 finish()
